@@ -203,10 +203,10 @@ class Source:
         if self.text == TRAINING and "adjacency" not in fields:
             adjacency = options.default("adjacency")
             fields |= {} if adjacency is None else {"adjacency": adjacency}
-        if self.content is not None:
-            file = plan_in(self.content, self.name, fields, blanks)
-        else:
+        if self.content is None:
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
+        else:
+            file = plan_in(self.content, self.name, fields, blanks)
         return replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
 
     def left_out(self) -> str | None:

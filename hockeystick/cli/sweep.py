@@ -6,12 +6,12 @@ import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice, product
 from math import prod
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import click
 from rich.text import Text
@@ -21,9 +21,15 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.answers import cautions
-from hockeystick.calibration import Calibrated
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
-from hockeystick.calibration.sweeps.sweep import CAUTION, ENDINGS, journal_of, kept_for
+from hockeystick.calibration.sweeps.sweep import (
+    CAUTION,
+    ENDINGS,
+    ERROR,
+    columns_of,
+    journal_of,
+    kept_for,
+)
 from hockeystick.cli.command import command
 from hockeystick.cli.progress import WORKERS, processes, progress, seconds
 from hockeystick.cli.show import Sheet, one_line, out_path, show
@@ -33,7 +39,6 @@ from hockeystick.io.vocabulary import refuse_unknown
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
-from hockeystick.results import Approximate, Certified
 
 # So many cells are looked at before a file is said to describe no plan.
 _TRIED: Final = 100
@@ -44,14 +49,11 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {"epsilon": ("delta",), "delta":
 _STEPS_STAY: Final = ("epsilon", "delta", "noise_multiplier")
 # What [grid] has that is no part of the plan.
 _BESIDE: Final = (*_AT, ACCOUNTANT)
-_TABLES: Final = ("grid", "ask")
 _ASK_KEYS: Final = ("find", "delta", "epsilon", "accountant", "tolerance")
 _RANGE: Final = ("from", "to", "count", "log", "whole")
-_COUNT: Final = Domain(symbol="n", low=2, high=10**6, typical=(5, 100), whole=True)
+_COUNT: Final = replace(_validate.whole_numbers("n", 2, (5, 100)), high=10**6)
 _END: Final = Domain(symbol="x", low=0, high=math.inf, high_open=True, typical=(0.1, 100))
-_POSITIVE: Final = Domain(
-    symbol="x", low=0, low_open=True, high=math.inf, high_open=True, typical=(0.1, 100)
-)
+_POSITIVE: Final = replace(_END, low_open=True)
 _A_RANGE: Final = (
     "an array of at least one value, or a table {from = 0.5, to = 8, count = 10}, optionally with "
     "log = true (even on a logarithmic scale) and whole = true (rounded to whole numbers)"
@@ -66,56 +68,49 @@ class FileQuestion:
     Args:
         document: The file's plan.
         find: "epsilon", "delta", or the parameter to solve for.
-        at: Where to ask: delta, epsilon or both, as far as the grid does not have them.
-        how: The accountant and the tolerance, where they are given.
+        asked: delta, epsilon, accountant and tolerance, as far as the grid does not have them.
     """
 
     document: Mapping[str, Any]
     find: str
-    at: Mapping[str, float]
-    how: Mapping[str, Any]
+    asked: Mapping[str, Any]
 
-    def __call__(self, **parameters: Any) -> Any:
-        """Return the answer at one cell."""
-        at, plan = self.where(parameters), self.plan(parameters)
-        chosen = {ACCOUNTANT: parameters[ACCOUNTANT]} if ACCOUNTANT in parameters else {}
-        how = {**self.how, **chosen}
+    def __call__(self, **cell: Any) -> dict[str, Any]:
+        """Return the answer at one cell as columns, with what it is of and what to know of it."""
+        plan, at = self.plan(cell), self.at(cell)
+        how = {name: one for name, one in self.asked_at(cell).items() if name not in _AT}
+        answer: Any
         if self.find in _NEEDED:
-            ask: Any = getattr(hs, self.find)
-            (name,) = _NEEDED[self.find]
-            return ask(plan, **{name: at[name]}, **how)
-        return hs.calibrate(plan, self.find, hs.ApproxDP(at["epsilon"], at["delta"]), **how)
+            found = answer = getattr(hs, self.find)(plan, **at, **how)
+        else:
+            found = hs.calibrate(plan, self.find, hs.ApproxDP(**at), **how)
+            answer, plan = found.achieved, found.plan
+        first: dict[str, Any] = {self.needed[0]: at[self.needed[0]]}
+        warned = " ".join(one.text for one in cautions(answer, plan, **first))
+        return {**columns_of(found, cell), **self.about(cell), CAUTION: warned or None}
 
-    def about(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def about(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a row says besides its cell and its answer: what was asked, and where."""
-        at, plan = self.where(parameters), self.plan(parameters)
-        where = {name: at[name] for name in self.needed}
-        told = {"quantity": self.find, **where, "adjacency": plan.adjacency}
+        plan = self.plan(cell)
+        told = {"quantity": self.find, **self.at(cell), "adjacency": plan.adjacency}
         if isinstance(plan, DPSGD) and self.find in _STEPS_STAY:
             told["total_steps"] = plan.total_steps
         told["version"] = hs.__version__
-        return {name: value for name, value in told.items() if name not in parameters}
-
-    def caution(self, parameters: Mapping[str, Any], found: Any) -> str | None:
-        """Return what whoever decides by the answer at one cell should know besides."""
-        at, name = self.where(parameters), self.needed[0]
-        if isinstance(found, Calibrated):
-            answer, plan = found.achieved, found.plan
-        else:
-            answer, plan = found, self.plan(parameters)
-        if not isinstance(answer, Certified | Approximate):
-            return None
-        asked: dict[str, Any] = {name: at[name]}
-        return " ".join(one.text for one in cautions(answer, plan, **asked)) or None
+        return {name: value for name, value in told.items() if name not in cell}
 
     @property
     def needed(self) -> tuple[str, ...]:
         """What says where to ask."""
         return _NEEDED.get(self.find, _AT)
 
-    def where(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def at(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """Return where one cell asks: delta, epsilon or both."""
-        return {**self.at, **{name: parameters[name] for name in _AT if name in parameters}}
+        asked = self.asked_at(cell)
+        return {name: asked[name] for name in self.needed}
+
+    def asked_at(self, cell: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all that is asked at one cell besides its plan."""
+        return {**self.asked, **{name: cell[name] for name in _BESIDE if name in cell}}
 
     def plan(self, cell: Mapping[str, Any]) -> hs.Mechanism:
         """Return the file's plan with the parameters of one cell in place."""
@@ -130,16 +125,8 @@ class FileQuestion:
         return with_fields(plan, others) if others else plan
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class GridFile:
-    """A grid, and the question to ask at each of its cells.
-
-    Args:
-        grid: Parameters and their values.
-        question: What is asked.
-        title: What to call it.
-    """
+class GridFile(NamedTuple):
+    """A grid, and the question to ask at each of its cells."""
 
     grid: Mapping[str, tuple[Any, ...]]
     question: FileQuestion
@@ -147,30 +134,13 @@ class GridFile:
 
 
 def load_grid(path: str | os.PathLike[str]) -> GridFile:
-    """Read a grid file.
+    """Read a grid file: a plan file with two tables more, ``[grid]`` and ``[ask]``.
 
-    It is a plan file with two tables more. ``[grid]`` has, for each parameter, an array of values
-    or a range such as ``{from = 0.5, to = 8, count = 10, log = true}``. ``[ask]`` has what to
-    ``find``: "epsilon", "delta", or the name of a number in the plan, which is then solved for;
-    optionally ``delta`` and ``epsilon``, where to ask, and ``accountant`` and ``tolerance``.
     A parameter of the grid replaces a field of ``[dpsgd]``, or the number of the plan that has
-    that name or path; ``delta`` and ``epsilon`` are where to ask, ``accountant`` is whom. None of
-    these three may be given twice.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The grid and the question.
+    that name or path; ``delta`` and ``epsilon`` are where to ask, ``accountant`` is whom.
 
     Raises:
         PlanFileError: If the file cannot be read or does not describe a grid.
-
-    Example:
-        >>> from hockeystick.cli.sweep import load_grid
-        >>> file = load_grid("examples/grids/mnist-noise-and-epochs.toml")
-        >>> {name: len(values) for name, values in file.grid.items()}
-        {'noise_multiplier': 10, 'epochs': 6, 'delta': 2}
     """
     name = os.fspath(path)
     try:
@@ -182,57 +152,45 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
 
 def grid_file(content: bytes) -> GridFile:
     """Return what the content of a grid file describes, once its plan is checked, or raise."""
-    document = document_of(content)
-    tables = {name: document.get(name) for name in _TABLES}
-    for name, table in tables.items():
-        if not isinstance(table, dict) or not table:
-            raise PlanFileError(f"a grid file needs a table [{name}]")
-    given: Any = tables["grid"]
-    asked: Any = tables["ask"]
+    plan = document_of(content)
+    given, asked = (_table(plan, name) for name in ("grid", "ask"))
     grid = {name: _values(name, one) for name, one in given.items()}
     refuse_unknown("ask", asked, _ASK_KEYS)
-    _refuse_twice(document, asked, grid)
-    plan = {key: value for key, value in document.items() if key not in _TABLES}
-    at = {name: asked.get(name, plan.pop(name, None)) for name in _AT}
-    find = asked.get("find", "epsilon")
+    top: dict[str, Any] = {name: plan.pop(name) for name in _AT if name in plan}
+    for name in _BESIDE:
+        places = (("the top level", top), ("[ask]", asked), ("[grid]", given))
+        where = [place for place, table in places if name in table]
+        if len(where) > 1:
+            raise PlanFileError(f"{name} is given twice, in {' and in '.join(where)}; give it once")
+    find = asked.pop("find", "epsilon")
     if not isinstance(find, str):
         allowed = '"epsilon", "delta", or the name of what to solve for, in quotes'
         raise ParameterError("find", find, allowed)
-    places = {name: _validate.real(name, one) for name, one in at.items() if one is not None}
-    how = {name: asked[name] for name in ("accountant", "tolerance") if name in asked}
-    if "accountant" in how:
-        _validate.one_of("accountant", how["accountant"], tuple(ACCOUNTANTS))
-    if "tolerance" in how:
-        how["tolerance"] = _validate.real("tolerance", how["tolerance"])
-    question = FileQuestion(plan, find, places, how)
-    _check_asked(question, asked, grid)
-    _check_plan(question, grid)
-    return GridFile(grid, question, text_at(document, "title"))
-
-
-def _refuse_twice(
-    document: Mapping[str, object], asked: Mapping[str, object], grid: Mapping[str, object]
-) -> None:
-    """Raise for what says at more than one place where, or whom, to ask."""
-    for name in _BESIDE:
-        top = name in _AT and name in document
-        places = [("the top level", top), ("[ask]", name in asked), ("[grid]", name in grid)]
-        where = [place for place, given in places if given]
-        if len(where) > 1:
-            raise PlanFileError(f"{name} is given twice, in {' and in '.join(where)}; give it once")
-
-
-def _check_asked(
-    question: FileQuestion, asked: Mapping[str, object], grid: Mapping[str, object]
-) -> None:
-    """Raise unless file and grid together say where to ask, and nothing else."""
+    checked = {name: _checked(name, value) for name, value in {**top, **asked}.items()}
+    question = FileQuestion(plan, find, checked)
     for name in question.needed:
-        if name not in grid and name not in question.at:
-            raise PlanFileError(f"[ask] or [grid] needs {name}, to find {question.find}")
-    for name in dict.fromkeys((*_AT, question.find)):
+        if name not in grid and name not in checked:
+            raise PlanFileError(f"[ask] or [grid] needs {name}, to find {find}")
+    for name in dict.fromkeys((*_AT, find)):
         if name not in question.needed and (name in grid or name in asked):
-            where = "[grid]" if name in grid else "[ask]"
-            raise PlanFileError(f"{where} cannot have {name}, which is what to find")
+            place = "[grid]" if name in grid else "[ask]"
+            raise PlanFileError(f"{place} cannot have {name}, which is what to find")
+    _check_plan(question, grid)
+    return GridFile(grid, question, text_at(plan, "title"))
+
+
+def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """Take a table out of a document, or raise where there is none."""
+    table = document.pop(name, None)
+    if not isinstance(table, dict) or not table:
+        raise PlanFileError(f"a grid file needs a table [{name}]")
+    return table
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name == ACCOUNTANT:
+        return _validate.one_of(name, value, tuple(ACCOUNTANTS))
+    return _validate.real(name, value)
 
 
 def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> None:
@@ -265,15 +223,18 @@ def _values(name: str, given: Any) -> tuple[Any, ...]:
     for key in _RANGE[3:]:
         if not isinstance(given.get(key, False), bool):
             raise ParameterError(f"{where}.{key}", given[key], "true or false")
-    is_log = given.get("log", False)
-    ends = _POSITIVE if is_log else _END
+    ends = _POSITIVE if given.get("log") else _END
     low, high = (_validate.real(f"{where}.{end}", given[end], ends) for end in ("from", "to"))
     last = _validate.count(f"{where}.count", given["count"], _COUNT) - 1
-    inner = _logarithmic if is_log else _even
+    if given.get("log"):
+        first, stride = math.log(low), math.log(high) - math.log(low)
+        inner = [math.exp(first + stride * k / last) for k in range(1, last)]
+    else:  # the floats next to what the decimals mean
+        start, step = decimal(low), decimal(high) - decimal(low)
+        inner = [float(start + step * k / last) for k in range(1, last)]
     # Both ends exactly as they are given.
-    spaced = [low, *(inner(low, high, k, last) for k in range(1, last)), high]
-    is_whole = given.get("whole", False)
-    return tuple(dict.fromkeys(round(x) for x in spaced)) if is_whole else tuple(spaced)
+    spaced = (low, *inner, high)
+    return tuple(dict.fromkeys(map(round, spaced))) if given.get("whole") else spaced
 
 
 def _check_kinds(name: str, values: Sequence[Any]) -> None:
@@ -287,17 +248,6 @@ def _check_kinds(name: str, values: Sequence[Any]) -> None:
     for index, value in enumerate(values):
         if not numeric[index] and (name in _AT or any(numeric)):
             raise ParameterError(f"[grid].{name}[{index}]", value, allowed)
-
-
-def _even(low: float, high: float, k: int, last: int) -> float:
-    """Return the k-th of evenly spaced numbers: the float next to what the decimals mean."""
-    first, step = decimal(low), decimal(high) - decimal(low)
-    return float(first + step * k / last)
-
-
-def _logarithmic(low: float, high: float, k: int, last: int) -> float:
-    """Return the k-th of numbers, each as many times the one before."""
-    return math.exp(math.log(low) + (math.log(high) - math.log(low)) * k / last)
 
 
 @command(
@@ -336,8 +286,7 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any]:
     """Sweep, and return what became of it, ready for JSON."""
-    rows, resumed, errors, warned = 0, None, [], []
-    start = time.perf_counter()
+    resumed, asked, start = None, file.question.asked, time.perf_counter()
     with progress("sweeping") as tell, processes(workers) as executor:
 
         def report(answered: int, cells: int) -> None:
@@ -347,18 +296,18 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any
 
         in_flight = None if executor is None else 2 * workers
         how: dict[str, Any] = {"in_flight": in_flight, "replace": force}
-        for row in hs.sweep(file.grid, file.question, executor, out=out, progress=report, **how):
-            rows += 1
-            errors += [] if row["error"] is None else [str(row["error"])]
-            warned += [] if row.get(CAUTION) is None else [str(row[CAUTION])]
+        rows = list(hs.sweep(file.grid, file.question, executor, out=out, progress=report, **how))
+    errors, warned = (
+        [str(row[name]) for row in rows if row.get(name) is not None] for name in (ERROR, CAUTION)
+    )
     return {
         "version": hs.__version__,
         "title": file.title,
         "find": file.question.find,
-        "at": dict(file.question.at),
+        "at": {name: asked[name] for name in _AT if name in asked},
         "grid": {name: list(values) for name, values in file.grid.items()},
         "out": out,
-        "rows": rows,
+        "rows": len(rows),
         "errors": len(errors),
         "first_error": errors[0] if errors else None,
         "cautions": len(warned),

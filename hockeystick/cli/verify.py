@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -21,7 +21,8 @@ from hockeystick.calibration.sweeps.sweep import (
     ANSWERED_BY,
     ENDINGS,
     ERROR,
-    Grid,
+    cells_of,
+    grid_of,
     read_rows,
     scalar,
 )
@@ -32,7 +33,6 @@ from hockeystick.cli.show import Sheet, heading, one_line, show, table, verdict_
 from hockeystick.errors import AnswerError, HockeystickError
 from hockeystick.io.call_text import is_call_text
 from hockeystick.numerics.numerals import at_most, jsonable
-from hockeystick.results import Answered
 
 if TYPE_CHECKING:
     from hockeystick.cli.sweep import FileQuestion, GridFile
@@ -48,7 +48,6 @@ _MEANINGS: Final = {
 }
 # So many rows of each status are named.
 _NAMED: Final = 5
-_ASKED_AT: Final = {"epsilon": "delta", "delta": "epsilon"}
 
 
 @command(
@@ -191,41 +190,28 @@ def _verified_rows(
     Raises:
         AnswerError: If the file cannot be read, or its rows are not those of the grid.
     """
-    cells, rows = Grid.of(file.grid), read_rows(Path(out))
+    cells, rows = list(cells_of(grid_of(file.grid))), read_rows(Path(out))
     if len(rows) != len(cells):
         needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
         raise AnswerError(f"{out} must have {needed}")
     verdicts: list[dict[str, Any]] = []
-    asked: list[tuple[int, tuple[Any, ...]]] = []
-    for index, row in enumerate(rows):
-        where = f"{out}, row {index + 1}"
-        cell: dict[str, Any] = {name: scalar(value) for name, value in cells.cell(index).items()}
+    asked: list[tuple[str, FileQuestion, Mapping[str, Any], Row]] = []
+    for number, (cell, row) in enumerate(zip(cells, rows, strict=True), 1):
+        where = f"{out}, row {number}"
         _check_row(where, row, cell, grid)
-        listed = {name: jsonable(value) for name, value in cell.items()}
-        verdicts.append({"row": index + 1, "parameters": listed, "status": _NO_ANSWER})
+        listed: Any = {name: scalar(value) for name, value in cell.items()}
+        about = {"row": number, "parameters": {n: jsonable(x) for n, x in listed.items()}}
+        verdicts.append({**about, "status": _NO_ANSWER, "reason": row[ERROR]})
         if not row[ERROR]:
             _check_row(where, row, file.question.about(cell), grid, asked=True)
-            asked.append((index, (where, file.question, cells.cell(index), row)))
-        verdicts[-1]["reason"] = row[ERROR] or None
-    if executor is None:
-        found = ((index, _at_row(*one)) for index, one in asked)
-    else:
-        running = {executor.submit(_at_row, *one): index for index, one in asked}
-        found = ((running[future], future.result()) for future in as_completed(running))
-    for done, (index, (status, reason)) in enumerate(found):
-        verdicts[index] |= {"status": status, "reason": reason or None}
-        tell(done + 1, len(asked))
+            asked.append((where, file.question, cell, row))
+    run: Any = map if executor is None else executor.map
+    answered = [one for one in verdicts if not one["reason"]]
+    found = zip(answered, run(_judged, *zip(*asked, strict=True)) if asked else (), strict=True)
+    for done, (verdict, (status, reason)) in enumerate(found, 1):
+        verdict |= {"status": status, "reason": reason or None}
+        tell(done, len(asked))
     return verdicts
-
-
-def _at_row(
-    where: str, question: FileQuestion, cell: Mapping[str, Any], row: Row
-) -> tuple[str, str]:
-    """Return the verdict on one row, and the reason; an error says which row it is."""
-    try:
-        return _judged(question, cell, row)
-    except HockeystickError as error:
-        raise AnswerError(f"{where}: {error}") from None
 
 
 def _check_row(
@@ -236,7 +222,7 @@ def _check_row(
         found = row.get(name)
         if found is None and not asked:
             raise AnswerError(f"{where} has no column {name}: these are not the rows of {grid}")
-        wanted = "" if value is None else str(value)
+        wanted = "" if value is None else str(scalar(value))
         is_left_out = asked and (not found or name == "version")
         if not is_left_out and not _same(str(found), wanted):
             raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
@@ -250,53 +236,48 @@ def _same(one: str, other: str) -> bool:
         return False
 
 
-def _judged(question: FileQuestion, parameters: Mapping[str, Any], row: Row) -> tuple[str, str]:
-    """Return the verdict on one row, and the reason."""
+def _judged(
+    where: str, question: FileQuestion, cell: Mapping[str, Any], row: Row
+) -> tuple[str, str]:
+    """Return what the verifier says of the ends in a row, asked of its cell's plan; and why."""
     if row.get("approximation"):
         return "not covered", "an approximation claims nothing that could be verified"
-    at = question.where(parameters)
-    if question.find in _ASKED_AT:
-        misnamed = _misnamed(question, parameters, row)
-        if misnamed:
-            return "refuted", misnamed
-        plan = question.plan(parameters)
-        answer = _certified(row, ("lower", "upper"), question.find, plan)
-        status, reason = _verified(answer, plan, at)
-        if status == "verified" and not answer.lower <= _number(row, "estimate") <= answer.upper:
-            return "refuted", "estimate is not from lower to upper"
-        return status, reason
-    plan = question.plan({**parameters, question.find: _number(row, "value")})
-    achieved = _certified(row, ("achieved_lower", "achieved_upper"), "epsilon", plan)
-    if achieved.upper > at["epsilon"]:
-        return "refuted", f"achieved_upper is above the target, epsilon = {at['epsilon']}"
-    return _verified(achieved, plan, at)
+    at, solved = question.at(cell), question.find not in ("epsilon", "delta")
+    names = ("achieved_lower", "achieved_upper") if solved else ("lower", "upper")
+    misnamed = "" if solved else _misnamed(question, cell, row)
+    if misnamed:
+        return "refuted", misnamed
+    try:
+        plan = question.plan({**cell, question.find: _number(row, "value")} if solved else cell)
+        lower, upper = (_number(row, name) for name in names)
+        if lower > upper:
+            ends = f"they are {lower} and {upper}"
+            raise AnswerError(f"{names[0]} must be at most {names[1]}; {ends}")
+        if solved and upper > at["epsilon"]:
+            return "refuted", f"achieved_upper is above the target, epsilon = {at['epsilon']}"
+        quantity: Any = "epsilon" if solved else question.find
+        about: Any = {"accountant": "sweep", "adjacency": plan.adjacency}
+        answer = hs.Certified(lower, lower, upper, quantity=quantity, **about)
+        place: Any = {question.needed[0]: at[question.needed[0]]}
+        verdict = hs.verify(answer, plan, **place)
+        is_inside = solved or lower <= _number(row, "estimate") <= upper
+    except HockeystickError as error:
+        raise AnswerError(f"{where}: {error}") from None
+    if verdict.status == "verified" and not is_inside:
+        return "refuted", "estimate is not from lower to upper"
+    return verdict.status, verdict.reason
 
 
-def _misnamed(question: FileQuestion, parameters: Mapping[str, Any], row: Row) -> str:
+def _misnamed(question: FileQuestion, cell: Mapping[str, Any], row: Row) -> str:
     """Return why the accountant that a row names cannot have proven it; nothing where it can."""
-    column = ANSWERED_BY if ACCOUNTANT in parameters else ACCOUNTANT
+    column = ANSWERED_BY if ACCOUNTANT in cell else ACCOUNTANT
     named = row.get(column, "")
-    asked = parameters.get(ACCOUNTANT, question.how.get(ACCOUNTANT, "auto"))
+    asked = question.asked_at(cell).get(ACCOUNTANT, "auto")
     if named not in ACCOUNTANTS or named == "auto":
         return f"{column} = {named!r} is no accountant's name"
     if ACCOUNTANTS[named].kind == "approximation":
         return f"{column} = {named!r} proves nothing, so no row with ends is its"
     return "" if asked in ("auto", named) else f"{column} = {named!r}, but {asked} was asked"
-
-
-def _certified(row: Row, ends: tuple[str, str], quantity: str, plan: hs.Mechanism) -> hs.Certified:
-    """Return what a row proves, as an answer."""
-    lower, upper = (_number(row, name) for name in ends)
-    if lower > upper:
-        raise AnswerError(f"{ends[0]} must be at most {ends[1]}; they are {lower} and {upper}")
-    return hs.Certified(
-        lower,
-        lower,
-        upper,
-        quantity=cast(Answered, quantity),
-        accountant="sweep",
-        adjacency=plan.adjacency,
-    )
 
 
 def _number(row: Row, name: str) -> float:
@@ -306,10 +287,3 @@ def _number(row: Row, name: str) -> float:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
         raise AnswerError(f"{name} must be a number; it is {text!r}") from None
-
-
-def _verified(answer: hs.Certified, plan: hs.Mechanism, at: Mapping[str, float]) -> tuple[str, str]:
-    """Return what the verifier says of an answer."""
-    asked = _ASKED_AT[answer.quantity]
-    verdict = hs.verify(answer, plan, **{asked: at[asked]})
-    return verdict.status, verdict.reason

@@ -45,25 +45,17 @@ class FrontierPoint:
     @property
     def noise_on_mean(self) -> float | None:
         """The standard deviation of the noise on a batch's mean, over the clipping norm."""
-        noise = self.noise_multiplier
-        return None if noise is None else noise / self.batch_size
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the point as columns."""
-        return {
-            "batch_size": self.batch_size,
-            "epochs": self.epochs,
-            "steps": self.steps,
-            "noise_multiplier": self.noise_multiplier,
-            "noise_on_mean": self.noise_on_mean,
-            "achieved": self.achieved,
-            "reason": self.reason,
-        }
+        return None if self.plan is None else self.plan.noise_multiplier / self.batch_size
 
     @property
     def steps(self) -> int | None:
         """The number of steps."""
         return None if self.plan is None else self.plan.total_steps
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the point as columns."""
+        names = "batch_size epochs steps noise_multiplier noise_on_mean achieved reason"
+        return {name: getattr(self, name) for name in names.split()}
 
 
 def frontier(

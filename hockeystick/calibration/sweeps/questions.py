@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final, final
 from hockeystick import _validate
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
-from hockeystick.accountants.ask import Answer
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.calibration.solve.calibrate import TOLERANCE as CALIBRATION_TOLERANCE
 from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
@@ -23,6 +22,22 @@ from hockeystick.mechanisms.base import checked
 
 ACCOUNTANT: Final = "accountant"
 _ONCE: Final = "given once: leave it out of the question, or out of the grid"
+
+
+def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
+    """Return a plan with other values: of its own fields, then of those that paths lead to."""
+    made: Any = plan
+    own = {field.name for field in dataclasses.fields(made) if field.init}
+    changes = {name: value for name, value in values.items() if name in own}
+    if isinstance(plan, DPSGD):
+        dropped = {ALTERNATIVES[name] for name in values if name in ALTERNATIVES}
+        changes = dict.fromkeys(dropped - values.keys()) | changes
+    made = dataclasses.replace(made, **changes)
+    for name, value in values.items():
+        if name not in own:
+            made = rebuilt(made, locate(made, name), value)
+    changed: Mechanism = made
+    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +60,9 @@ class Question:
         """
         if any(isinstance(value, Mechanism) for value in cell.values()):
             return
-        rest = dict(cell)
-        self._own(rest)
         plan: Any = self.plan
         fields = {field.name for field in dataclasses.fields(plan)}
-        for name in rest.keys() - fields:
+        for name in self._parted(cell)[1].keys() - fields:
             try:
                 locate(self.plan, name)
             except ParameterError:
@@ -57,33 +70,28 @@ class Question:
                     raise ParameterError(name, getattr(self, name), _ONCE) from None
                 raise
 
-    def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return what a cell says of the question, and take it out of the cell, or raise."""
+    def _parted(self, cell: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a cell says of the question and what of the plan, or raise."""
         given: Any = self
-        own = {}
-        if ACCOUNTANT in parameters:
-            if given.accountant != "auto":
-                raise ParameterError(ACCOUNTANT, given.accountant, _ONCE)
-            own[ACCOUNTANT] = parameters.pop(ACCOUNTANT)
-        if self.asked_at in parameters and getattr(self, self.asked_at) is None:
-            own[self.asked_at] = parameters.pop(self.asked_at)
-        return own
+        if ACCOUNTANT in cell and given.accountant != "auto":
+            raise ParameterError(ACCOUNTANT, given.accountant, _ONCE)
+        own = {ACCOUNTANT} | self._open()
+        said = {name: value for name, value in cell.items() if name in own}
+        return said, {name: value for name, value in cell.items() if name not in own}
 
-    def _answer(self, ask: Any, parameters: dict[str, Any]) -> Answer:
-        """Return what an accountant answers at one cell."""
+    def _open(self) -> set[str]:
+        """Return what the grid may say of the question besides the accountant."""
+        return {self.asked_at} if getattr(self, self.asked_at) is None else set()
+
+    def __call__(self, **parameters: Any) -> Any:
         given: Any = self
-        own = self._own(parameters)
+        own, fields = self._parted(parameters)
         at = own.get(self.asked_at, getattr(self, self.asked_at))
         if at is None:
-            allowed = "given, by the question or by the grid"
-            raise ParameterError(self.asked_at, None, allowed)
-        answer: Answer = ask(
-            with_fields(self.plan, parameters),
-            **{self.asked_at: float(at)},
-            accountant=own.get(ACCOUNTANT, given.accountant),
-            tolerance=given.tolerance,
-        )
-        return answer
+            raise ParameterError(self.asked_at, None, "given, by the question or by the grid")
+        ask: Any = epsilon_of if self.asked_at == "delta" else delta_of
+        how = {ACCOUNTANT: own.get(ACCOUNTANT, given.accountant), "tolerance": given.tolerance}
+        return ask(with_fields(self.plan, fields), **{self.asked_at: float(at)}, **how)
 
 
 @final
@@ -118,9 +126,6 @@ class AskEpsilon(Question):
     tolerance: float = TOLERANCE
     asked_at: ClassVar[str] = "delta"
 
-    def __call__(self, **parameters: Any) -> Answer:
-        return self._answer(epsilon_of, parameters)
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -142,9 +147,6 @@ class AskDelta(Question):
     accountant: str = "auto"
     tolerance: float = TOLERANCE
     asked_at: ClassVar[str] = "epsilon"
-
-    def __call__(self, **parameters: Any) -> Answer:
-        return self._answer(delta_of, parameters)
 
 
 @final
@@ -182,35 +184,18 @@ class Solve(Question):
         if self.spent is not None:
             object.__setattr__(self, "spent", checked("spent", self.spent))
 
-    def _own(self, parameters: dict[str, Any]) -> dict[str, Any]:
+    def _open(self) -> set[str]:
         target: Any = self.target
-        named = {one.name for one in dataclasses.fields(target) if one.init} & parameters.keys()
-        own = {name: parameters.pop(name) for name in named}
-        return Question._own(self, parameters) | {"target": own}
+        return {one.name for one in dataclasses.fields(target) if one.init}
 
     def __call__(self, **parameters: Any) -> Calibrated:
-        own, target = self._own(parameters), self.target
+        own, fields = self._parted(parameters)
+        accountant = own.pop(ACCOUNTANT, self.accountant)
         return calibrate(
-            with_fields(self.plan, parameters),
+            with_fields(self.plan, fields),
             self.parameter,
-            dataclasses.replace(target, **own["target"]),
+            dataclasses.replace(self.target, **own),
             spent=self.spent,
             tolerance=self.tolerance,
-            accountant=own.get(ACCOUNTANT, self.accountant),
+            accountant=accountant,
         )
-
-
-def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
-    """Return a plan with other values: of its own fields, then of those that paths lead to."""
-    made: Any = plan
-    own = {field.name for field in dataclasses.fields(made) if field.init}
-    changes = {name: value for name, value in values.items() if name in own}
-    if isinstance(plan, DPSGD):
-        dropped = {ALTERNATIVES[name] for name in values if name in ALTERNATIVES}
-        changes = dict.fromkeys(dropped - values.keys()) | changes
-    made = dataclasses.replace(made, **changes)
-    for name, value in values.items():
-        if name not in own:
-            made = rebuilt(made, locate(made, name), value)
-    changed: Mechanism = made
-    return changed

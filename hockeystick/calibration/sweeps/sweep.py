@@ -1,4 +1,9 @@
-"""Sweeps: one question at every cell of a grid, on as many workers as there are, into a file."""
+"""One question at every cell of a grid, on as many workers as there are, into a file.
+
+Until its file is whole, the answers of a sweep are in a journal beside it: a line that says what
+the sweep is of, then one for each answer, in the order of the grid. Whatever is there when a
+process is killed stays, and the same sweep goes on behind the last whole line.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +18,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from contextlib import closing
 from functools import partial
 from inspect import isfunction, signature
 from io import FileIO
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, Final, Self, TypeAlias, final
 from uuid import uuid4
 
-from hockeystick import _files
-from hockeystick._validate import Domain, count
+from hockeystick import _files, _validate
 from hockeystick._version import __version__
 from hockeystick.calibration.solve.calibrate import Calibrated
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, Question
@@ -34,7 +37,7 @@ from hockeystick.results import Approximate, Certified
 
 Scalar: TypeAlias = bool | int | float | str | None
 Columns: TypeAlias = dict[str, Scalar]
-Ask: TypeAlias = Callable[..., object]
+Grid: TypeAlias = Mapping[str, tuple[Any, ...]]
 
 ERROR: Final = "error"
 CAUTION: Final = "caution"
@@ -42,80 +45,50 @@ CAUTION: Final = "caution"
 ANSWERED_BY: Final = "answered_by"
 ENDINGS: Final = (".csv", ".jsonl")
 _MOST_CELLS: Final = 10**7
-_IN_FLIGHT: Final = Domain(symbol="w", low=1, high=10**6, typical=(2, 64), whole=True)
+_IN_FLIGHT: Final = _validate.whole_numbers("w", 1, (2, 64))
 _CHUNKS_PER_CORE: Final = 4
 # Long enough that what a task costs on top does not count, short enough to lose.
 _SECONDS_PER_CHUNK: Final = 0.25
 _MOST_CELLS_PER_CHUNK: Final = 1024
 _SECONDS_BETWEEN_SYNCS: Final = 1.0
 _MARK: Final = "hockeystick sweep"
-_A_GRID: Final = "a mapping from names of parameters to sequences of at least one value"
-_A_QUESTION: Final = (
-    "a function of the grid's parameters, such as hockeystick.calibration.AskEpsilon(plan, "
-    "delta=1e-5), of AskDelta(plan, epsilon=1), or Solve(plan, parameter, target)"
-)
-_NO_RESULT: Final = "a function that returns a number, an answer, or a mapping of those"
 _RECOGNISED: Final = (
     "a function with a name, or what says in its repr what it is, not where it lies in memory: a "
     "sweep that is taken up again must know what it is of"
 )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The product of ranges of parameters, the last of which changes fastest."""
+def grid_of(grid: object) -> Grid:
+    """Return the parameters of a grid and their values, or raise."""
+    if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
+        allowed = "a mapping from names of parameters to sequences of at least one value"
+        raise ParameterError("grid", grid, allowed)
+    if ERROR in grid:
+        raise ParameterError("grid", grid, f"without {ERROR!r}, which is a column of its own")
+    made: dict[str, tuple[Any, ...]] = {}
+    for name, given in grid.items():
+        is_one = isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable)
+        made[name] = () if is_one else tuple(given)
+        if not made[name]:
+            raise ParameterError(name, given, "a sequence of at least one value")
+    if size_of(made) > _MOST_CELLS:
+        raise ParameterError("grid", grid, f"of at most 10^7 cells; these are {size_of(made):,}")
+    return made
 
-    names: tuple[str, ...]
-    values: tuple[tuple[object, ...], ...]
 
-    @classmethod
-    def of(cls, grid: object) -> Self:
-        """Return the grid that a mapping describes, or raise."""
-        if not isinstance(grid, Mapping) or not all(isinstance(name, str) for name in grid):
-            raise ParameterError("grid", grid, _A_GRID)
-        if ERROR in grid:
-            raise ParameterError("grid", grid, f"without {ERROR!r}, which is a column of its own")
-        values = []
-        for name, given in grid.items():
-            found: tuple[object, ...] = ()
-            if not isinstance(given, str | bytes | Mapping):
-                with suppress(TypeError):
-                    found = tuple(given)
-            if not found:
-                raise ParameterError(name, given, "a sequence of at least one value")
-            values.append(found)
-        made = cls(tuple(grid), tuple(values))
-        if len(made) > _MOST_CELLS:
-            raise ParameterError("grid", grid, f"of at most 10^7 cells; these are {len(made):,}")
-        return made
+def size_of(grid: Grid) -> int:
+    """Return how many cells a grid has."""
+    return math.prod(map(len, grid.values()))
 
-    def __len__(self) -> int:
-        return math.prod(len(one) for one in self.values)
 
-    def cell(self, index: int) -> dict[str, Any]:
-        """Return the parameters of one cell."""
-        found = []
-        for one in reversed(self.values):
-            index, place = divmod(index, len(one))
-            found.append(one[place])
-        return dict(zip(self.names, reversed(found), strict=True))
-
-    def row(self, index: int, columns: Columns) -> Columns:
-        """Return one cell's row: its parameters, its answer, and why there is none if so."""
-        labels = {name: scalar(value) for name, value in self.cell(index).items()}
-        return {**labels, **columns, ERROR: columns.get(ERROR)}
-
-    @property
-    def identity(self) -> str:
-        """What tells this grid from others, the same in every process."""
-        listed = [[scalar(value) for value in one] for one in self.values]
-        return _digest("grid", json.dumps([self.names, listed]))
+def cells_of(grid: Grid) -> Iterator[dict[str, Any]]:
+    """Yield the cells of a grid, whose last parameter changes fastest."""
+    return (dict(zip(grid, values, strict=True)) for values in product(*grid.values()))
 
 
 def sweep(
     grid: Mapping[str, Iterable[object]],
-    ask: Ask,
+    ask: Callable[..., object],
     executor: Executor | None = None,
     *,
     out: str | os.PathLike[str] | None = None,
@@ -154,8 +127,8 @@ def sweep(
         out: A file name that ends in .csv or .jsonl (a JSON object in each line).
         progress: Called with the number of answered cells and that of all cells, at the beginning
             and whenever there are more.
-        in_flight: The most chunks that the executor has at a time, an integer from 1 to 1000000;
-            by default four for each core of this machine.
+        in_flight: The most chunks that the executor has at a time, an integer >= 1; by default four
+            for each core of this machine.
         replace: Whether a file that is there already may go, when the new one is whole, and, at
             once, the journal of another grid, question or version. One of this sweep is taken up.
 
@@ -175,134 +148,120 @@ def sweep(
         2 0.5191...
         2 noise_multiplier must be a number >= 0 or inf; got -1.0
     """
-    cells = Grid.of(grid)
+    cells = grid_of(grid)
     if not callable(ask):
-        raise ParameterError("ask", ask, _A_QUESTION)
+        raise ParameterError("ask", ask, "a function of the grid's parameters, such as AskEpsilon")
     if executor is not None and not isinstance(executor, Executor):
         raise ParameterError("executor", executor, "a concurrent.futures.Executor")
-    most = _CHUNKS_PER_CORE * (os.cpu_count() or 1)
-    chunks = most if in_flight is None else count("in_flight", in_flight, _IN_FLIGHT)
-    target, heading = None, {}
-    if out is not None:
-        target, identity = _target(out), _digest("ask", _described(ask))
-        heading = {"version": __version__, "grid": cells.identity, "ask": identity}
+    chunks = _CHUNKS_PER_CORE * (os.cpu_count() or 1)
+    if in_flight is not None:
+        chunks = _validate.count("in_flight", in_flight, _IN_FLIGHT)
+    kept = _Kept(cells, ask, out, replace)
     if isinstance(ask, Question):
-        ask.refuse_unknown(cells.cell(0))
-    kept = _Kept(cells, target, heading, replace)
-    return _rows(kept, partial(_asked, cells, ask, executor, chunks), progress or (lambda *_: None))
-
-
-def _target(out: str | os.PathLike[str]) -> Path:
-    """Return where a file goes, or raise before anything takes its time."""
-    try:
-        target = Path(os.fsdecode(out)).absolute()
-    except TypeError:
-        raise ParameterError("out", out, "the name of a file") from None
-    if target.suffix.lower() not in ENDINGS or "\0" in str(target):
-        allowed = f"a file name that ends in {' or '.join(ENDINGS)}"
-        raise ParameterError("out", str(target), allowed)
-    _files.check_path(target, "out")
-    return target
+        ask.refuse_unknown(next(cells_of(cells)))
+    return _rows(kept, partial(_asked, ask, executor, chunks), progress or (lambda *_: None))
 
 
 def _rows(
-    kept: _Kept, asked: Callable[[Iterator[int]], Any], progress: Callable[[int, int], None]
+    kept: _Kept, asked: Callable[[Iterator[Any]], Any], progress: Callable[[int, int], None]
 ) -> Iterator[Columns]:
     """Yield all rows in the grid's order, and make the file before the last one."""
-    cells, answers = len(kept.grid), kept.answers
-    pending = (index for index in range(cells) if index not in answers)
-    with kept, closing(asked(pending)) as more:
-        progress(len(answers), cells)
-        for index in range(cells):
-            while index not in answers:
+    size, answers = size_of(kept.grid), kept.answers
+    with kept, closing(asked(islice(cells_of(kept.grid), len(answers), None))) as more:
+        progress(len(answers), size)
+        for index, cell in enumerate(cells_of(kept.grid)):
+            if index == len(answers):
                 kept.add(next(more))
-                progress(len(answers), cells)
-            if index == cells - 1:
+                progress(len(answers), size)
+            if index == size - 1:
                 kept.finish()
-            yield kept.grid.row(index, answers[index])
+            yield _row(cell, answers[index])
+
+
+def _row(cell: Mapping[str, Any], columns: Columns) -> Columns:
+    """Return one cell's row: its parameters, its answer, and why there is none if so."""
+    labels = {name: scalar(value) for name, value in cell.items()}
+    return {**labels, **columns, ERROR: columns.get(ERROR)}
 
 
 def _asked(
-    grid: Grid, ask: Ask, executor: Executor | None, in_flight: int, pending: Iterator[int]
-) -> Iterator[dict[int, Columns]]:
+    ask: Any, executor: Executor | None, in_flight: int, cells: Iterator[dict[str, Any]]
+) -> Iterator[list[Columns]]:
     """Yield the answers of this process one at a time, or of an executor by chunks of a time."""
     if executor is None:
-        for index in pending:
-            yield {index: _answer(ask, grid.cell(index))}
+        for cell in cells:
+            yield [_answer(ask, cell)]
         return
-    running: deque[tuple[list[int], Future[tuple[list[Columns], float]]]] = deque()
+    running: deque[Future[tuple[list[Columns], float]]] = deque()
     # Engines such as dask know a task by its arguments: without a stamp, one would be the task of
     # an earlier sweep that is just being cancelled, and be cancelled with it.
     seconds_per_cell, stamp = _SECONDS_PER_CHUNK, uuid4().hex
     try:
         while True:
             size = max(1, min(_MOST_CELLS_PER_CHUNK, int(_SECONDS_PER_CHUNK / seconds_per_cell)))
-            while len(running) < in_flight and (some := list(islice(pending, size))):
-                cells = [grid.cell(one) for one in some]
-                running.append((some, executor.submit(_timed, ask, cells, stamp)))
+            while len(running) < in_flight and (some := list(islice(cells, size))):
+                running.append(executor.submit(_timed, ask, some, stamp))
             if not running:
                 return
-            some, first = running[0]
-            columns, seconds = first.result()
+            columns, seconds = running[0].result()
             running.popleft()
-            seconds_per_cell = max((seconds_per_cell + seconds / len(some)) / 2, 1e-9)
-            yield dict(zip(some, columns, strict=True))
+            seconds_per_cell = max((seconds_per_cell + seconds / len(columns)) / 2, 1e-9)
+            yield columns
     finally:
-        for _, future in running:
+        for future in running:
             future.cancel()
 
 
-def _timed(
-    ask: Ask, cells: Iterable[Mapping[str, object]], stamp: str
-) -> tuple[list[Columns], float]:
+def _timed(ask: Any, cells: Iterable[Mapping[str, Any]], stamp: str) -> tuple[list[Columns], float]:
     start = time.perf_counter()
     return [_answer(ask, cell) for cell in cells], time.perf_counter() - start
 
 
-def _answer(ask: Any, parameters: Mapping[str, Any]) -> Columns:
+def _answer(ask: Any, cell: Mapping[str, Any]) -> Columns:
     """Return the columns of one cell: an answer, or why there is none."""
     try:
-        found = ask(**parameters)
+        found = ask(**cell)
     except HockeystickError as error:
         return {ERROR: " ".join(str(error).split())}
     except (ArithmeticError, ValueError) as error:
         return {ERROR: " ".join(f"{type(error).__name__}: {error}".split())}
-    fields = _columns(found)
-    if ACCOUNTANT in parameters and isinstance(found, Certified | Approximate):
-        fields = {ANSWERED_BY if name == ACCOUNTANT else name: one for name, one in fields.items()}
-    if hasattr(ask, "about"):  # a question whose rows say of themselves what they are of
-        fields |= {**ask.about(parameters), CAUTION: ask.caution(parameters, found)}
-    taken = [name for name in fields if name in parameters or name == ERROR]
+    columns = columns_of(found, cell)
+    taken = [name for name in columns if name in cell or name == ERROR]
     if taken:
         allowed = f"a function whose answer has no column named {taken[0]!r}, as the grid has"
         raise TypeError(str(ParameterError("ask", ask, allowed)))
-    return fields
+    return columns
 
 
-def _columns(found: object) -> Columns:
-    if isinstance(found, Certified):
-        return {
-            "lower": _end(found.lower, at_least),
-            "estimate": _end(found.estimate, nearest),
-            "upper": _end(found.upper, at_most),
-            ACCOUNTANT: found.accountant,
-        }
-    if isinstance(found, Approximate):
-        value = _end(found.value, nearest)
-        ends: Columns = {"lower": None, "estimate": value, "upper": None}
-        return {**ends, "approximation": value, ACCOUNTANT: found.accountant}
-    if isinstance(found, Calibrated):
-        return {
-            "value": scalar(found.value),
-            "achieved_lower": float(found.achieved.lower),
-            "achieved_upper": float(found.achieved.upper),
-            "status": str(found.status),
-        }
-    if isinstance(found, numbers.Real):
-        return {"value": scalar(found)}
-    if isinstance(found, Mapping):
-        return {str(name): scalar(value) for name, value in found.items()}
-    raise TypeError(str(ParameterError("ask", found, _NO_RESULT)))
+def columns_of(found: object, cell: Mapping[str, Any]) -> Columns:
+    """Return an answer as the columns of the row of a cell."""
+    accountant = ANSWERED_BY if ACCOUNTANT in cell else ACCOUNTANT
+    match found:
+        case Certified():
+            return {
+                "lower": _end(found.lower, at_least),
+                "estimate": _end(found.estimate, nearest),
+                "upper": _end(found.upper, at_most),
+                accountant: found.accountant,
+            }
+        case Approximate():
+            value = _end(found.value, nearest)
+            ends: Columns = {"lower": None, "estimate": value, "upper": None}
+            return {**ends, "approximation": value, accountant: found.accountant}
+        case Calibrated():
+            return {
+                "value": scalar(found.value),
+                "achieved_lower": float(found.achieved.lower),
+                "achieved_upper": float(found.achieved.upper),
+                "status": str(found.status),
+            }
+        case numbers.Real():
+            return {"value": scalar(found)}
+        case Mapping():
+            return {str(name): scalar(value) for name, value in found.items()}
+        case _:
+            allowed = "a function that returns a number, an answer, or a mapping of those"
+            raise TypeError(str(ParameterError("ask", found, allowed)))
 
 
 def _end(value: float, rounded: Callable[[float, int], str]) -> Scalar:
@@ -358,22 +317,28 @@ def kept_for(target: Path) -> int | None:
 
 @final
 class _Kept:
-    """Answers until their turn, and in a journal too where a file is to be made of them.
+    """The answers of a sweep, in a journal too where a file is to be made of them.
 
-    That has a line for each answer, in the order in which they come; the first line says what the
-    sweep is of, and a last one that was cut off is dropped. What is written leaves the process at
-    once: when it is killed, all of that stays. The disk is made to catch up about once a second, so
-    a machine that loses power loses about as much.
+    What is written leaves the process at once: when it is killed, all of that stays. The disk is
+    made to catch up about once a second, so a machine that loses power loses about as much.
     """
 
-    def __init__(
-        self, grid: Grid, target: Path | None, heading: Mapping[str, str], replace: bool
-    ) -> None:
-        self.grid, self.target, self.replace = grid, target, replace
-        self.heading = _line({_MARK: {**heading, "cells": str(len(grid))}})
-        self.answers: dict[int, Columns] = {}
-        self.synced = time.monotonic()
+    def __init__(self, grid: Grid, ask: object, out: Any, replace: bool) -> None:
+        self.grid, self.replace = grid, replace
+        self.answers: list[Columns] = []
+        self.target: Path | None = None
         self.file: FileIO | None = None
+        self.synced = time.monotonic()
+        if out is not None:
+            self.target = _target(out)
+            listed = [[scalar(value) for value in values] for values in grid.values()]
+            identity = {
+                "version": __version__,
+                "grid": _digest("grid", json.dumps([list(grid), listed])),
+                "ask": _digest("ask", _described(ask)),
+                "cells": str(size_of(grid)),
+            }
+            self.heading = _line({_MARK: identity})
 
     def __enter__(self) -> Self:
         if self.target is not None:
@@ -388,17 +353,17 @@ class _Kept:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of the file; what is written stays."""
         if self.file is not None and not self.file.closed:
             _files.force(self.file.fileno())
             self.file.close()
 
-    def add(self, answers: Mapping[int, Columns]) -> None:
-        """Keep answers."""
-        self.answers |= answers
+    def add(self, answers: list[Columns]) -> None:
+        """Keep answers to the next cells."""
+        first = len(self.answers)
+        self.answers += answers
         if self.file is None:
             return
-        _write(self.file, b"".join(_line([index, one]) for index, one in answers.items()))
+        _write(self.file, b"".join(_line([k, one]) for k, one in enumerate(answers, first)))
         if time.monotonic() - self.synced > _SECONDS_BETWEEN_SYNCS:
             _files.force(self.file.fileno())
             self.synced = time.monotonic()
@@ -408,7 +373,7 @@ class _Kept:
         if self.target is None or self.file is None:
             return
         _files.force(self.file.fileno())
-        rows = [self.grid.row(index, self.answers[index]) for index in range(len(self.grid))]
+        rows = [_row(cell, self.answers[k]) for k, cell in enumerate(cells_of(self.grid))]
         with (
             _files.replacing(self.target) as part,
             open(part, "w", encoding="utf-8", newline="") as file,
@@ -424,13 +389,13 @@ class _Kept:
         """Find what is answered already, or begin."""
         first, *lines = file.readall().splitlines(keepends=True) or [b""]
         is_journal = first.startswith(_line({_MARK: {}})[: -len(b"}}\n")])
-        whole = len(first)
         if first == self.heading:
-            for line in lines:
-                index, columns = _answer_in(line, len(self.grid))
+            whole = len(first)
+            for line in lines[: size_of(self.grid)]:
+                columns = _answer_in(line, len(self.answers))
                 if columns is None:
                     break
-                self.answers[index] = columns
+                self.answers.append(columns)
                 whole += len(line)
             file.truncate(whole)
             file.seek(whole)
@@ -447,7 +412,7 @@ class _Kept:
                 "that sweep, give replace=True to begin anew, or choose another file"
             )
             raise ParameterError("out", str(target), allowed)
-        if len(self.answers) < len(self.grid):
+        if len(self.answers) < size_of(self.grid):
             self._refuse_finished(target)
 
     def _refuse_finished(self, target: Path) -> None:
@@ -455,6 +420,19 @@ class _Kept:
         if target.exists() and not self.replace:
             allowed = "a file that is not there yet, unless replace=True"
             raise ParameterError("out", str(target), allowed)
+
+
+def _target(out: Any) -> Path:
+    """Return where a file goes, or raise before anything takes its time."""
+    try:
+        target = Path(os.fsdecode(out)).absolute()
+    except TypeError:
+        raise ParameterError("out", out, "the name of a file") from None
+    if target.suffix.lower() not in ENDINGS or "\0" in str(target):
+        allowed = f"a file name that ends in {' or '.join(ENDINGS)}"
+        raise ParameterError("out", str(target), allowed)
+    _files.check_path(target, "out")
+    return target
 
 
 def _line(value: object) -> bytes:
@@ -467,14 +445,14 @@ def _write(file: FileIO, text: bytes) -> None:
         text = text[file.write(text) :]
 
 
-def _answer_in(line: bytes, cells: int) -> tuple[int, Columns | None]:
-    """Return the cell that a line answers and its columns, None where it is no whole line."""
+def _answer_in(line: bytes, wanted: int) -> Columns | None:
+    """Return the answer in a line, None where it is no whole line of that cell."""
     try:
         index, columns = json.loads(line)
     except (ValueError, TypeError, RecursionError):
-        return 0, None
+        return None
     whole = line.endswith(b"\n") and type(index) is int and isinstance(columns, dict)
-    return (index, columns) if whole and 0 <= index < cells else (0, None)
+    return columns if whole and index == wanted else None
 
 
 def _write_csv(file: Any, rows: Iterable[Columns]) -> None:

@@ -34,7 +34,7 @@ from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics import numerals
-from hockeystick.reports.audit import Audit, Audited, audit_told, audited
+from hockeystick.reports.audit import Audit, Audited, audited
 from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
 from hockeystick.tradeoffs.reading import is_promise, reading
 
@@ -231,14 +231,14 @@ def _delta_of(given: Any, file: PlanFile | None) -> float | None:
 
 def _verdict(found: Audited, file: PlanFile | None) -> Sheet:
     """Return the answer for people: the verdict, what was found and claimed."""
-    told, sheet = audit_told(found), Sheet(None if file is None else file.title)
-    if told.verdict:
-        style = "bold red" if told.is_refuted else "bold green"
-        sheet.fact("verdict", Text.assemble((told.verdict, style), f" {told.sure}"))
-    for label, text in told.facts:
+    sheet = Sheet(None if file is None else file.title)
+    if found.word:
+        style = "bold red" if found.is_refuted else "bold green"
+        sheet.fact("verdict", Text.assemble((found.word, style), f" {found.sure}"))
+    for label, text in found.facts:
         sheet.fact(label, text)
     if file is not None:
         sheet.plan(file, file.plan.adjacency)
-    sheet.more("meaning", told.meaning)
-    sheet.holds_if(told.assumptions)
+    sheet.more("meaning", found.meaning)
+    sheet.holds_if(found.said.assumptions)
     return sheet

@@ -19,7 +19,7 @@ from hockeystick.cli.progress import progress
 from hockeystick.io import PlanFile, parse
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, plain
-from hockeystick.reports.audit import Audit, audit_told, audited
+from hockeystick.reports.audit import Audit, audited
 from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
 from hockeystick.tradeoffs.reading import reading
@@ -151,9 +151,10 @@ def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_
     about: dict[str, Any] = {}
     if file is not None:
         about = {"title": file.title, "description": hs.calibration.describe(file.plan)}
-    told, said = {"version": hs.__version__, **about, **found.as_dict()}, audit_told(found)
-    style = "bold red" if said.is_refuted else "bold green"
-    verdict = Text.assemble((said.verdict or "", style), f" {said.sure}")
-    facts = [("verdict", verdict)] * bool(said.verdict) + list(said.facts)
-    show.answer(told, file, facts, more={"meaning": [said.meaning]}, assumptions=said.assumptions)
+    told = {"version": hs.__version__, **about, **found.as_dict()}
+    style = "bold red" if found.is_refuted else "bold green"
+    verdict = Text.assemble((found.word, style), f" {found.sure}")
+    facts = [("verdict", verdict)] * bool(found.word) + list(found.facts)
+    more = {"meaning": [found.meaning]}
+    show.answer(told, file, facts, more=more, assumptions=found.said.assumptions)
     click.get_current_context().exit(int(found.is_refuted))

@@ -6,9 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
@@ -18,7 +18,6 @@ from hockeystick import _validate
 from hockeystick._suggest import same_name
 from hockeystick.accountants import epsilon
 from hockeystick.answers import (
-    Caution,
     Decision,
     in_words,
     registration,
@@ -48,7 +47,6 @@ from hockeystick.numerics.numerals import jsonable, plain
 
 if TYPE_CHECKING:
     from hockeystick.reports import Findings
-    from hockeystick.reports.audit import Audit
     from hockeystick.reports.ledger import Ledgered
 
 _ENDING: Final = ".toml"
@@ -123,13 +121,13 @@ def check(plans: tuple[str, ...], schema: bool) -> None:
 
         print_json(plan_schema())
         return
-    found = [_Checked.of(plan) for plan in plans]
+    found = [_checked(plan) for plan in plans]
     if options.is_given("json"):
-        print_json({"version": hs.__version__, "files": [one.as_dict() for one in found]})
+        print_json({"version": hs.__version__, "files": found})
     else:
         for one in found:
-            one.echo()
-    if any(one.problems for one in found):
+            _echo(one)
+    if any(one["problems"] for one in found):
         click.get_current_context().exit(_BROKEN)
 
 
@@ -137,80 +135,59 @@ def check(plans: tuple[str, ...], schema: bool) -> None:
 _LINE: Final = re.compile(r"\(at line (\d+), |\bline (\d+)\b")
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """A plan, and what is wrong with it."""
-
-    name: str
-    problems: tuple[str, ...] = ()
+def _checked(text: str) -> dict[str, Any]:
+    """Return what is wrong with a plan or grid file or a text, or what it means, for JSON."""
+    name, problems, meaning = text, list[str](), list[str]()
     file: PlanFile | None = None
-    grid: GridFile | None = None
-    left_out: str | None = None
-
-    @classmethod
-    def of(cls, text: str) -> _Checked:
-        """Return what is to be said of a plan file, of - for standard input, or of a text."""
-        name = text
-        try:
-            given = Source.of(text)
-            name = given.name
-            content = given.content or b""
-            if re.search(rb"(?m)^\s*\[grid[\].]", content):
-                return cls(name, grid=grid_file(content))
-            problems = [] if given.content is None else problems_in(content)
+    try:
+        given = Source.of(text)
+        name = given.name
+        content = given.content or b""
+        if re.search(rb"(?m)^\s*\[grid[\].]", content):
+            meaning = _grid(grid_file(content))
+        else:
+            problems = [] if given.content is None else list(problems_in(content))
             left_out = given.left_out() if problems else None
             if left_out is not None:
-                return cls(name, left_out=left_out)
-            return cls(name, tuple(problems), None if problems else given.file())
-        except HockeystickError as error:
-            return cls(name, (str(error).removeprefix(f"{name}: "),))
+                found = f"{left_out} is left out: hockeystick solve finds it"
+                problems, meaning = [], [f"{found}; epsilon needs {left_out}"]
+            elif not problems:
+                file = given.file()
+                meaning = _plan(file)
+    except HockeystickError as error:
+        problems = [str(error).removeprefix(f"{name}: ")]
+    at = {} if file is None else {"delta": file.delta, "epsilon": file.epsilon}
+    unusual = None
+    if file is not None and file.delta is not None:
+        unusual = caution_of_delta(file.delta, file.plan)
+    lines = [found and int(found[1] or found[2]) for found in map(_LINE.search, problems)]
+    return {
+        "file": name,
+        "well_formed": not problems,
+        "problems": problems,
+        "lines": lines,
+        "meaning": meaning,
+        "cautions": listed([unusual] if unusual else []),
+        **{name: None if value is None else jsonable(value) for name, value in at.items()},
+    }
 
-    @property
-    def meaning(self) -> list[str]:
-        """What it means, in a few lines."""
-        if self.left_out is not None:
-            needs = f"epsilon needs {self.left_out}"
-            return [f"{self.left_out} is left out: hockeystick solve finds it; {needs}"]
-        if self.file is not None:
-            return _plan(self.file)
-        if self.grid is None:
-            return []
-        sizes = [f"{len(values)} of {name}" for name, values in self.grid.grid.items()]
-        finds = f"finds {self.grid.question.find}"
-        return [f"a grid for hockeystick sweep: {', '.join(sizes)}", finds]
 
-    @property
-    def cautions(self) -> list[Caution]:
-        """What whoever decides should know of where it is asked."""
-        if self.file is None or self.file.delta is None:
-            return []
-        found = caution_of_delta(self.file.delta, self.file.plan)
-        return [found] if found else []
+def _echo(checked: Mapping[str, Any]) -> None:
+    """Print what is wrong with a file, or what it means."""
+    problems = checked["problems"]
+    many = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
+    fine = click.style("well-formed", "green")
+    verdict = click.style(many, "red") if problems else fine
+    click.echo(f"{on_one_line(checked['file'])}: {verdict}")
+    cautions = [f"caution: {one['text']}" for one in checked["cautions"]]
+    for line in problems or [*checked["meaning"], *cautions]:
+        click.echo(f"  {on_one_line(line)}")
 
-    def echo(self) -> None:
-        """Print what is wrong, or what it means."""
-        many = f"{len(self.problems)} problem{'s' * (len(self.problems) > 1)}"
-        fine = click.style("well-formed", "green")
-        verdict = click.style(many, "red") if self.problems else fine
-        click.echo(f"{on_one_line(self.name)}: {verdict}")
-        cautions = [f"caution: {caution.text}" for caution in self.cautions]
-        for line in self.problems or [*self.meaning, *cautions]:
-            click.echo(f"  {on_one_line(line)}")
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same, ready for JSON."""
-        lines = [found and int(found[1] or found[2]) for found in map(_LINE.search, self.problems)]
-        at = {} if self.file is None else {n: getattr(self.file, n) for n in ("delta", "epsilon")}
-        return {
-            "file": self.name,
-            "well_formed": not self.problems,
-            "problems": list(self.problems),
-            "lines": lines,
-            "meaning": self.meaning,
-            "cautions": listed(self.cautions),
-            **{name: None if value is None else jsonable(value) for name, value in at.items()},
-        }
+def _grid(file: GridFile) -> list[str]:
+    """Return what a grid file is for."""
+    sizes = [f"{len(values)} of {name}" for name, values in file.grid.items()]
+    return [f"a grid for hockeystick sweep: {', '.join(sizes)}", f"finds {file.question.find}"]
 
 
 def _plan(file: PlanFile) -> list[str]:
@@ -267,12 +244,16 @@ def report(
     if path.suffix.lower() in _ENTRIES:
         _write_entry(replace(file, plan=together or file.plan), at, path, force)
         return
-    from hockeystick.reports import Report, Subject, day_of_build, investigate, require_libraries
+    from hockeystick import reports
 
-    require_libraries()
+    reports.require_libraries()
     if verify:
         require_verifier()
-    subject = Subject(
+    given = None
+    if (name := asked["scores"]) is not None:
+        scores = hs.audit.load_scores(name)
+        given = reports.Audit(name=name, scores=scores, confidence=asked["confidence"])
+    subject = reports.Subject(
         plan=file.plan,
         delta=at.value,
         title=file.title,
@@ -282,14 +263,12 @@ def report(
         commands=_commands(words, group, at, asked, verify, path.name),
         budget=options.budget_of(asked["at_most"], "epsilon"),
         verify=verify,
-        audit=_audit(asked["scores"], asked["confidence"]),
+        audit=given,
         ledger=_ledger(asked["url"], asked["dataset"], asked["head"]),
         group=together,
-        one=None if together is None else together.plan,
-        size=1 if together is None else together.size,
     )
     with progress("reporting") as tell:
-        made = Report(investigate(subject, tell), day_of_build())
+        made = reports.Report(reports.investigate(subject, tell), reports.day_of_build())
     options.refuse_infinite(at, made.answer)
     write_whole(path, made.html, force)
     click.echo(f"{path}: {made.answer}")
@@ -331,6 +310,7 @@ def _commands(
 
     Where the ledger is, they leave to the environment: its URL may hold a password.
     """
+    question = [*words, *_given({"--group": group}), "--delta", repr(at.value)]
     besides = {
         "--at-most": asked["at_most"],
         "--audit": asked["scores"],
@@ -338,12 +318,14 @@ def _commands(
         "--dataset": asked["dataset"],
         "--head": asked["head"],
     }
-    together = [] if group is None else ["--group", str(group)]
-    question = [*words, *together, "--delta", repr(at.value)]
-    flags = [str(one) for pair in besides.items() if pair[1] is not None for one in pair]
-    page = [*question, *flags, *["--verify"] * verify, "-o", name]
+    page = [*question, *_given(besides), *["--verify"] * verify, "-o", name]
     lines = (["epsilon", *question], ["report", *page])
     return tuple(shlex.join(["hockeystick", *line]) for line in lines)
+
+
+def _given(flags: Mapping[str, object]) -> list[str]:
+    """Return the flags that have a value, with it."""
+    return [str(one) for pair in flags.items() if pair[1] is not None for one in pair]
 
 
 def _status_of(findings: Findings) -> int:
@@ -374,16 +356,6 @@ def _status_of(findings: Findings) -> int:
     return next((one for one in statuses if one), 0)
 
 
-def _audit(scores_file: str | None, confidence: Any) -> Audit | None:
-    """Return what an audit is asked, where a file of scores is given."""
-    if scores_file is None:
-        return None
-    from hockeystick.audit import load_scores
-    from hockeystick.reports.audit import Audit
-
-    return Audit(name=scores_file, scores=load_scores(scores_file), confidence=confidence)
-
-
 def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered | None:
     """Return what the ledger says of a dataset, where one is named."""
     if dataset is None:
@@ -391,7 +363,6 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
         if source is ParameterSource.COMMANDLINE or head is not None:
             raise click.UsageError("Missing --dataset, whose ledger is to be shown")
         return None
-    import hockeystick as hs
     from hockeystick.cli.ledger import named
     from hockeystick.reports.ledger import ledgered
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -21,6 +20,7 @@ from hockeystick.cli.options import LEDGER
 from hockeystick.cli.progress import progress
 from hockeystick.cli.show import Sheet, one_line, print_json, show, table
 from hockeystick.errors import LedgerError, ParameterError
+from hockeystick.notions import Notion
 
 if TYPE_CHECKING:
     from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus, Reservation
@@ -144,23 +144,16 @@ def reserve(
     mechanism = plans.plan_of(words).plan
     charged = hs.Ledger(named(url), dataset)
     known = key if key is not None else uuid.uuid4().hex
-    with _noted_on_failure(known):
+    try:
         made = charged.reserve(mechanism, key=known, note=note, also=also, resume=resume)
         _print_reservation(made, made.key)
-    if made.resumed and not options.is_given("json"):
-        click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
-
-
-@contextmanager
-def _noted_on_failure(key: str) -> Iterator[None]:
-    """Note of what ends badly under which key something may be reserved."""
-    try:
-        yield
     except (KeyboardInterrupt, OSError, LedgerError) as error:
         error.add_note(
-            f"{key!r} may be reserved: ask again with --key and --resume, which charges once"
+            f"{known!r} may be reserved: ask again with --key and --resume, which charges once"
         )
         raise
+    if made.resumed and not options.is_given("json"):
+        click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
 
 
 @command(
@@ -224,10 +217,11 @@ def _entries(entries: Sequence[Entry], at: float | None) -> Sheet:
     sheet = Sheet()
     rows = table("", "when (UTC)", "", "what counts", "price, then spent", "who, why")
     for one in entries_told(entries, terms_of(entries[0]), at):
-        done = Text(one.done, "bold").append(f"\n{one.key}" if one.key else "", "not bold")
-        who = Text("\n").join(map(one_line, filter(None, (one.by, one.note))))
+        entry = one.entry
+        done = Text(one.done, "bold").append(f"\n{entry.key}" if entry.key else "", "not bold")
+        who = Text("\n").join(map(one_line, filter(None, (entry.by, entry.note))))
         costs = "\n".join(filter(None, (one.price, one.spent, one.epsilon)))
-        rows.add_row(str(one.seq), one.at, done, one_line(one.what), costs, who)
+        rows.add_row(str(entry.seq), one.at, done, one_line(one.what), costs, who)
     sheet.block(rows)
     return sheet
 
@@ -259,7 +253,10 @@ def verify(datasets: tuple[str, ...], head: str | None, url: str | None) -> None
     lost = ("it is not in the ledger any more",)
     checks += [LedgerCheck(dataset=n, head=heads[n], problems=lost) for n in sorted(gone)]
     show(
-        lambda: {"version": hs.__version__, "datasets": list(map(_check_as_dict, checks))},
+        lambda: {
+            "version": hs.__version__,
+            "datasets": [{**asdict(one), "sound": one.sound} for one in checks],
+        },
         lambda: _checked(checks),
     )
     if not all(one.sound for one in checks):
@@ -285,12 +282,6 @@ def _heads(path: str) -> Mapping[str, str]:
         raise ParameterError("head", path, _HEADS) from None
 
 
-def _check_as_dict(check: LedgerCheck) -> dict[str, Any]:
-    """Return what a verification found, ready for JSON."""
-    about = {"dataset": check.dataset, "sound": check.sound, "head": check.head}
-    return {**about, "problems": list(check.problems)}
-
-
 def _print_reservation(one: Reservation, words: str) -> None:
     """Print a reservation: as JSON, or in words."""
     if not options.is_given("json"):
@@ -309,9 +300,11 @@ def _print_reservation(one: Reservation, words: str) -> None:
 def _print_status(ledgers: Sequence[Ledger], delta: float | None) -> None:
     """Print what is left: facts of one dataset, a table of several."""
     statuses = [one.status for one in ledgers]
-    told = [_status_as_dict(one, delta) for one in statuses]
     show(
-        lambda: {"version": hs.__version__, "datasets": told},
+        lambda: {
+            "version": hs.__version__,
+            "datasets": [_status_as_dict(one, delta) for one in statuses],
+        },
         lambda: _one(ledgers[0], delta) if len(ledgers) == 1 else _several(statuses, delta),
     )
 
@@ -347,16 +340,6 @@ def _status_as_dict(status: LedgerStatus, delta: float | None) -> dict[str, Any]
     from hockeystick.reports.ledger import in_epsilon
 
     found = in_epsilon(status, delta)
-    return {
-        "dataset": status.dataset,
-        "budget": describe(status.budget),
-        "adjacency": str(status.adjacency),
-        "within": status.within,
-        "order": status.order,
-        "spent": describe(status.spent),
-        "remaining": describe(status.remaining),
-        "in_epsilon": None if found is None else found._asdict(),
-        "unresolved": status.unresolved,
-        "entries": status.entries,
-        "head": status.head,
-    }
+    held = {field.name: getattr(status, field.name) for field in fields(status)}
+    told = {name: describe(x) if isinstance(x, Notion) else x for name, x in held.items()}
+    return {**told, "in_epsilon": None if found is None else found._asdict()}

@@ -49,16 +49,14 @@ class Progress:
 
 
 @contextmanager
-def progress(
-    what: str, patience: float = _PATIENCE_SECONDS, first_line: float = _FIRST_LINE_SECONDS
-) -> Iterator[Progress]:
+def progress(what: str) -> Iterator[Progress]:
     """Yield what to tell how many of how many are done; show it once the patience is over."""
     state, ended = Progress(what), threading.Event()
     if sys.stderr is None:
         yield state
         return
-    shown, after = (_bar, patience) if sys.stderr.isatty() else (_lines, first_line)
-    sign = threading.Thread(target=shown, args=(state, after, ended), daemon=True)
+    shown = _bar if sys.stderr.isatty() else _lines
+    sign = threading.Thread(target=shown, args=(state, ended), daemon=True)
     sign.start()
     try:
         yield state
@@ -67,9 +65,9 @@ def progress(
         sign.join()
 
 
-def _bar(state: Progress, patience: float, ended: threading.Event) -> None:
+def _bar(state: Progress, ended: threading.Event) -> None:
     """Wait out the patience, then show a bar until all is done."""
-    if ended.wait(patience):
+    if ended.wait(_PATIENCE_SECONDS):
         return
     from rich import progress as rich
     from rich.console import Console
@@ -83,9 +81,9 @@ def _bar(state: Progress, patience: float, ended: threading.Event) -> None:
             bar.update(task, description=words, completed=state.done, total=state.total or None)
 
 
-def _lines(state: Progress, after: float, ended: threading.Event) -> None:
+def _lines(state: Progress, ended: threading.Event) -> None:
     """Say ever more rarely how far things are; where nobody reads it, it does not matter."""
-    began = time.monotonic()
+    began, after = time.monotonic(), _FIRST_LINE_SECONDS
     while not ended.wait(began + after - time.monotonic()):
         after *= 2.0
         if os.environ.get(VARIABLE, "").strip().lower() != "off":

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from inspect import signature
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import click
 from rich.text import Text
@@ -102,7 +102,8 @@ def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target
         if epsilon is not None or delta is not None:
             raise click.UsageError("give --target, or --epsilon and --delta; not both")
         attack = target.partition("(")[0].strip()
-        return _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
+        aim: Any = _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
+        return cast(Target, aim)
     wanted: Any = file.epsilon if epsilon is None else epsilon
     if wanted is None:
         raise click.UsageError("Give one target: --epsilon with --delta, or --target")

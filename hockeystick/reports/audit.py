@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, final
 
 from hockeystick.audit import (
     Consistent,
@@ -83,6 +83,49 @@ class Audited:
         assert said is not None
         return said
 
+    @property
+    def word(self) -> str:
+        """The verdict in a word, or nothing."""
+        if self.verdict is None:
+            return ""
+        return "refuted" if self.is_refuted else "consistent"
+
+    @property
+    def sure(self) -> str:
+        """At which confidence."""
+        return f"{'with' if self.is_refuted else 'at'} confidence {plain(self.said.confidence)}"
+
+    @property
+    def meaning(self) -> str:
+        """What this means, and what it does not."""
+        if self.verdict is not None:
+            return _REFUTED if self.is_refuted else _CONSISTENT
+        return _AT_LEAST if self.bound is not None and self.bound.value > 0.0 else _NOTHING
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What was found and claimed, the test that decides, and the scores; to the safe side."""
+        bound, verdict, point, facts = self.bound, self.verdict, self.said.point, []
+        if bound is not None:
+            at = "" if bound.delta is None else f" at delta = {plain(bound.delta)}"
+            sure = f"with confidence {plain(bound.confidence)}"
+            facts.append(("found", f"epsilon at least {at_least(bound.value)}{at}, {sure}"))
+        if verdict is not None and verdict.claimed_epsilon is not None:
+            most = at_most(verdict.claimed_epsilon.upper)
+            facts.append(("claimed", f"epsilon at most {most}, proven of the plan"))
+        if point is not None:
+            found = f"{point.true_positives:,} of {point.in_trials:,} in"
+            called = f"{found}, {point.false_positives:,} of {point.out_trials:,} out"
+            tpr, fpr = at_least(point.tpr, _DIGITS), at_most(point.fpr, _DIGITS)
+            rates = f"TPR at least {tpr} at FPR at most {fpr}"
+            if verdict is not None and verdict.claimed_tpr is not None:
+                rates += f"; the plan allows a TPR of {at_most(verdict.claimed_tpr, _DIGITS)}"
+            facts += [("test", f"{point.rule}: {called} called members"), ("rates", rates)]
+        scores = self.audit.scores
+        sizes = f"{scores.scores_in.size:,} in, {scores.scores_out.size:,} out"
+        facts.append(("scores", f"{self.audit.name}: {sizes}"))
+        return [*facts, ("theorem", self.said.theorem)]
+
     def as_dict(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""
         scores = self.audit.scores
@@ -98,20 +141,12 @@ class Audited:
 
 
 def audited(audit: Audit, *, plan: Mechanism | None = None, delta: float | None = None) -> Audited:
-    """Return what the scores of an attack prove.
+    """Return what the scores of an attack prove: a bound at a delta, a verdict on a plan, or both.
 
     Guarantees:
         Where the plan is what ran, the verdict is ``Refuted`` with probability at most
         ``1 - confidence``; the bound is above the truth with at most that probability, and so is
         any of the points. Verdict and bound of many runs hold together.
-
-    Args:
-        audit: The scores, and what is asked of them.
-        plan: What is said to have run.
-        delta: Where a lower bound on epsilon is asked for.
-
-    Returns:
-        The bound, the verdict, or both.
 
     Raises:
         ParameterError: If neither a plan nor a delta is given, or a parameter is outside its
@@ -119,80 +154,19 @@ def audited(audit: Audit, *, plan: Mechanism | None = None, delta: float | None 
     """
     if plan is None and delta is None:
         raise ParameterError("delta", delta, "given where no plan is")
+    scores, sure = audit.scores, audit.confidence
     if audit.in_one_run:
-        return _of_one_run(audit, plan, delta)
-    both, sure = (audit.scores.scores_in, audit.scores.scores_out), audit.confidence
+        if audit.threshold is not None:
+            raise ParameterError("threshold", audit.threshold, "left out for an audit in one run")
+        run = scores.scores, scores.included
+        bound = None if delta is None else one_run(*run, delta=delta, confidence=sure)
+        verdict = None if plan is None else falsify_one_run(plan, *run, confidence=sure)
+        return Audited(audit, bound, verdict, ())
+    both = scores.scores_in, scores.scores_out
     points = lower_curve(*both, confidence=sure)
     if plan is not None:
-        verdict = falsify(plan, *both, confidence=sure, delta=delta, threshold=audit.threshold)
-        return Audited(audit, verdict.epsilon, verdict, points)
+        found = falsify(plan, *both, confidence=sure, delta=delta, threshold=audit.threshold)
+        return Audited(audit, found.epsilon, found, points)
     assert delta is not None
-    bound = lower_epsilon(*both, delta=delta, confidence=sure, threshold=audit.threshold)
-    return Audited(audit, bound, None, points)
-
-
-def _of_one_run(audit: Audit, plan: Mechanism | None, delta: float | None) -> Audited:
-    """Return what scores of one run prove."""
-    if audit.threshold is not None:
-        raise ParameterError("threshold", audit.threshold, "left out for an audit in one run")
-    both, sure = (audit.scores.scores, audit.scores.included), audit.confidence
-    bound = None if delta is None else one_run(*both, delta=delta, confidence=sure)
-    verdict = None if plan is None else falsify_one_run(plan, *both, confidence=sure)
-    return Audited(audit, bound, verdict, ())
-
-
-class AuditTold(NamedTuple):
-    """What the scores of an attack prove, in words.
-
-    Args:
-        is_refuted: Whether they contradict the plan.
-        verdict: "refuted", "consistent" or nothing.
-        sure: At which confidence.
-        facts: What was found and claimed, and by what, each with a label.
-        meaning: What this means, and what it does not.
-        assumptions: What must hold of the trials, as sentences.
-    """
-
-    is_refuted: bool
-    verdict: str
-    sure: str
-    facts: list[tuple[str, str]]
-    meaning: str
-    assumptions: tuple[str, ...]
-
-
-def audit_told(audited: Audited) -> AuditTold:
-    """Return what the scores of an attack prove, in words, rounded to their safe side."""
-    said, verdict, refuted = audited.said, audited.verdict, audited.is_refuted
-    sure = f"{'with' if refuted else 'at'} confidence {plain(said.confidence)}"
-    facts, told = _facts(audited), ""
-    if verdict is not None:
-        told, meaning = ("refuted", _REFUTED) if refuted else ("consistent", _CONSISTENT)
-    else:
-        found = audited.bound is not None and audited.bound.value > 0.0
-        meaning = _AT_LEAST if found else _NOTHING
-    return AuditTold(refuted, told, sure, facts, meaning, said.assumptions)
-
-
-def _facts(audited: Audited) -> list[tuple[str, str]]:
-    """Return what was found and claimed, the test that decides, and the scores."""
-    bound, verdict, point, facts = audited.bound, audited.verdict, audited.said.point, []
-    if bound is not None:
-        at = "" if bound.delta is None else f" at delta = {plain(bound.delta)}"
-        sure = f"with confidence {plain(bound.confidence)}"
-        facts.append(("found", f"epsilon at least {at_least(bound.value)}{at}, {sure}"))
-    if verdict is not None and verdict.claimed_epsilon is not None:
-        most = at_most(verdict.claimed_epsilon.upper)
-        facts.append(("claimed", f"epsilon at most {most}, proven of the plan"))
-    if point is not None:
-        found = f"{point.true_positives:,} of {point.in_trials:,} in"
-        called = f"{found}, {point.false_positives:,} of {point.out_trials:,} out called members"
-        tpr, fpr = at_least(point.tpr, _DIGITS), at_most(point.fpr, _DIGITS)
-        rates = f"TPR at least {tpr} at FPR at most {fpr}"
-        if verdict is not None and verdict.claimed_tpr is not None:
-            rates += f"; the plan allows a TPR of {at_most(verdict.claimed_tpr, _DIGITS)}"
-        facts += [("test", f"{point.rule}: {called}"), ("rates", rates)]
-    scores = audited.audit.scores
-    sizes = f"{scores.scores_in.size:,} in, {scores.scores_out.size:,} out"
-    facts.append(("scores", f"{audited.audit.name}: {sizes}"))
-    return [*facts, ("theorem", audited.said.theorem)]
+    least = lower_epsilon(*both, delta=delta, confidence=sure, threshold=audit.threshold)
+    return Audited(audit, least, None, points)

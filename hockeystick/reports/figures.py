@@ -32,18 +32,7 @@ _FONT: Final = re.compile(r" font-family: [^;]*;")
 
 
 def figures(findings: Findings) -> dict[str, str]:
-    """Return the curves of a report by name, each as an SVG that may stand in a page.
-
-    Guarantees:
-        The same findings give the same text.
-
-    Args:
-        findings: What the report says.
-
-    Returns:
-        A text for each of "epsilon-of-delta", "delta-of-epsilon", "course", "trade-off" and
-        "low-rates" that has something to show.
-    """
+    """Return the curves that have something to show, by name, as SVG: the same for the same."""
     import matplotlib as mpl
 
     style = resources.files("hockeystick.reports") / "templates" / "report.mplstyle"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, final
 
 from hockeystick.accountants.ask import delta, epsilon
 from hockeystick.accountants.comparison import GaussianSummary, Row, compare, gaussian_summary
@@ -65,8 +65,6 @@ class Subject:
         ledger: What the ledger of the data says; None where there is none.
         group: Several records together of which the plan is the cost, described as the plan for
             one record and what it assumes; None where the plan is about one record itself.
-        one: The plan for one of them, in which a remedy changes a number.
-        size: How many they are.
     """
 
     plan: Mechanism
@@ -82,8 +80,6 @@ class Subject:
     audit: Audit | None = None
     ledger: Ledgered | None = None
     group: Mechanism | None = None
-    one: Mechanism | None = None
-    size: int = 1
 
     @property
     def described(self) -> Mechanism:
@@ -91,19 +87,12 @@ class Subject:
         return self.plan if self.group is None else self.group
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """A proven interval of a curve: lower <= truth <= upper at one place."""
 
     at: float
     lower: float
     upper: float
-
-    @classmethod
-    def of(cls, at: float, answer: Certified) -> Point:
-        """Return an answer as a point of a curve."""
-        return cls(at, answer.lower, answer.upper)
 
 
 @final
@@ -130,9 +119,7 @@ class Attack:
     gaussian: GaussianSummary
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """What a plan costs somebody with several examples: an answer, or why there is none."""
 
     examples: int
@@ -232,9 +219,9 @@ def investigate(
             yield one
 
     at = subject.delta
-    by_delta = tuple(told("epsilons", (Point.of(one, epsilon(plan, one)) for one in deltas)))
-    by_epsilon = tuple(told("deltas", (Point.of(e, delta(plan, epsilon=e)) for e in epsilons)))
-    spent = tuple(told("its course", (Point.of(t, epsilon(one, at)) for t, one in stages)))
+    by_delta = tuple(told("epsilons", (_point(d, epsilon(plan, d)) for d in deltas)))
+    by_epsilon = tuple(told("deltas", (_point(e, delta(plan, epsilon=e)) for e in epsilons)))
+    spent = tuple(told("its course", (_point(t, epsilon(one, at)) for t, one in stages)))
     groups = tuple(told("groups", (_group(plan, size, at) for size in sizes)))
     ((attack, no_attack),) = told("attacks", map(_attack, [plan]))
     (rows,) = told("other accountants", (compare(one, delta=at) for one in [plan]))
@@ -265,9 +252,8 @@ def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
     """Return what would meet a budget that an answer does not."""
     if subject.budget is None or decide(answer, subject.budget) is Decision.MEETS:
         return ()
-    plan = subject.plan if subject.one is None else subject.one
-    quick = answer.accountant in _QUICK and subject.size == 1
-    return remedies(plan, subject.budget, subject.delta, quick=quick)
+    quick = answer.accountant in _QUICK and subject.group is None
+    return remedies(subject.plan, subject.budget, subject.delta, quick=quick)
 
 
 def remedies(plan: Mechanism, epsilon: float, delta: float, *, quick: bool) -> tuple[str, ...]:
@@ -342,14 +328,14 @@ def _attack(plan: Mechanism) -> tuple[Attack | None, str]:
         return None, str(error)
 
 
-def _points(
-    at: Sequence[float], ends: tuple[Sequence[float], Sequence[float]]
-) -> tuple[Point, ...]:
-    """Return ends at several places as points."""
+def _point(at: float, answer: Certified) -> Point:
+    return Point(at, answer.lower, answer.upper)
+
+
+def _points(at: Sequence[float], ends: tuple[Any, Any]) -> tuple[Point, ...]:
+    """Return lower and upper ends at several places as points."""
     lower, upper = ends
-    return tuple(
-        Point(float(x), float(a), float(b)) for x, a, b in zip(at, lower, upper, strict=True)
-    )
+    return tuple(map(Point, map(float, at), map(float, lower), map(float, upper)))
 
 
 def _deltas(asked: float, most: int) -> list[float]:

@@ -72,20 +72,13 @@ class InEpsilon(NamedTuple):
 def in_epsilon(status: LedgerStatus, delta: float | None) -> InEpsilon | None:
     """Return a budget in epsilon; None where no delta is known, or no finite epsilon is proven.
 
-    Args:
-        status: The budget and what is spent.
-        delta: At which delta, for a budget that has none of its own.
+    The delta is for a budget that has none of its own, here and below.
     """
     at = _delta_shown(status.budget, delta)
     most, spent = _epsilon_at(status.budget, at), _epsilon_at(status.spent, at)
     if at is None or most is None or spent is None:
         return None
     return InEpsilon(at, most, spent, float_below(max(decimal(most) - decimal(spent), Fraction(0))))
-
-
-def has_epsilon(budget: Notion) -> bool:
-    """Return whether a budget is one of epsilon, which needs no other delta."""
-    return isinstance(budget, PureDP | ApproxDP)
 
 
 def _delta_shown(budget: Notion, delta: float | None) -> float | None:
@@ -109,10 +102,7 @@ def _epsilon_at(notion: Notion, delta: float | None) -> float | None:
 
 
 def _added_epsilon(terms: Terms, total: Costs, price: Costs, delta: float | None) -> float | None:
-    """Return what a price adds to the epsilon that is spent, rounded up; None where none is known.
-
-    The delta is of a budget that has none of its own.
-    """
+    """Return what a price adds to the epsilon that is spent, rounded up; None if unknown."""
     at = _delta_shown(terms.budget, delta)
     before = _epsilon_at(terms.guarantee(total), at)
     after = _epsilon_at(terms.guarantee(plus(total, price)), at)
@@ -122,14 +112,11 @@ def _added_epsilon(terms: Terms, total: Costs, price: Costs, delta: float | None
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Ledgered:
-    """A dataset's ledger as it was when it was asked.
+    """A dataset's ledger as it was when it was asked: its entries up to the head of the status.
 
-    Args:
-        status: The budget and what is left of it.
-        entries: What happened, up to the head of the status.
-        check: What a verification found, which may have seen later entries too.
+    The verification may have seen later entries too.
     """
 
     status: LedgerStatus
@@ -194,19 +181,10 @@ class Ledgered:
 
 
 def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:
-    """Return what a dataset's ledger says of itself.
-
-    Args:
-        ledger: The dataset.
-        head: A head that was noted before, which has to be in the chain.
-
-    Raises:
-        ParameterError: If the head is none.
-        LedgerError: If the ledger cannot be read.
-    """
+    """Return what a dataset's ledger says of itself; a head noted before has to be in its chain."""
     status = ledger.status
     entries = ledger.history()[: status.entries]
-    return Ledgered(status=status, entries=entries, check=ledger.verify(head=head))
+    return Ledgered(status, entries, ledger.verify(head=head))
 
 
 class Room(NamedTuple):
@@ -237,40 +215,28 @@ def rooms_of(entries: Sequence[Entry], delta: float | None = None) -> tuple[Room
     """Return for the latest five kinds of plans that were reserved how often each is covered again.
 
     Empty where nothing that costs was reserved, or an entry is damaged.
-
-    Args:
-        entries: All entries of a dataset, in their order.
-        delta: At which delta epsilon is told, of a budget that has none of its own.
     """
     with suppress(HockeystickError, ValueError):
         kinds = {one.content: one for one in reversed(entries) if one.kind == EntryKind.RESERVE}
         latest = [one for one in kinds.values() if any(one.costs)][:_KINDS]
         terms, total = terms_of(entries[0]), entries[-1].total
-        return tuple(_room(one, terms, total, delta) for one in latest)
+        return tuple(_room(one.reserved, one.costs, terms, total, delta) for one in latest)
     return ()
 
 
-def _room(asked: Entry, terms: Terms, total: Costs, delta: float | None) -> Room:
-    """Return how often what was reserved is covered again, and what a next one adds."""
-
+def _room(plan: Mechanism, price: Costs, terms: Terms, total: Costs, delta: float | None) -> Room:
     def exceeds(count: int) -> bool:
-        return not terms.measure.covers(plus(total, tuple(count * cost for cost in asked.costs)))
+        return not terms.measure.covers(plus(total, tuple(count * cost for cost in price)))
 
     more = bisect_left(range(1, _MOST + 1), True, key=exceeds)
-    adds = _added_epsilon(terms, total, asked.costs, delta)
-    return Room(asked.reserved, more, terms.guarantee(asked.costs), adds)
+    adds = _added_epsilon(terms, total, price, delta)
+    return Room(plan, more, terms.guarantee(price), adds)
 
 
 def status_facts(
     status: LedgerStatus, delta: float | None = None, rooms: Sequence[Room] = ()
 ) -> list[tuple[str, str]]:
-    """Return what is left and spent of a budget, each with a label, what is asked most first.
-
-    Args:
-        status: The budget and what is spent of it.
-        delta: At which delta epsilon is shown, of a budget that has none of its own.
-        rooms: How often what was reserved is covered again, the latest first.
-    """
+    """Return what is left and spent of a budget, each with a label, what is asked most first."""
     budget, order = status.budget, status.order
     found = None if isinstance(budget, PureDP) else in_epsilon(status, delta)
     is_approximate, spent = isinstance(budget, ApproxDP), amount(status.spent, upward)
@@ -302,7 +268,9 @@ def _left(status: LedgerStatus, found: InEpsilon | None) -> str:
     if found is None:
         return f"{amount(status.remaining, downward)} of {amount(status.budget, plain)}"
     told = f"epsilon {downward(found.left)} of {upward(found.budget)} at delta {plain(found.delta)}"
-    return told if has_epsilon(status.budget) else f"{amount(status.remaining, downward)}; {told}"
+    if isinstance(status.budget, PureDP | ApproxDP):
+        return told
+    return f"{amount(status.remaining, downward)}; {told}"
 
 
 def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
@@ -310,7 +278,9 @@ def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
     budget, remaining = status.budget, status.remaining
     if found is None or not isinstance(remaining, RenyiDP) or status.order is None:
         told = f"at most {amount(remaining, downward)}"
-        if not has_delta_of_its_own(status) or not isinstance(budget, ApproxDP):
+        if not isinstance(budget, ApproxDP) or not isinstance(remaining, ApproxDP):
+            return told
+        if remaining.delta >= budget.delta:
             return told
         whole = f"the budget's, {plain(budget.delta)}, is for all releases and the slack together"
         return f"{told}, a delta of its own: {whole}"
@@ -320,51 +290,36 @@ def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
     return f"{told.format(downward(found.left))}, with what the conversion to delta takes, once"
 
 
-def has_delta_of_its_own(status: LedgerStatus) -> bool:
-    """Return whether the delta that a release may have is less than that of the budget."""
-    budget, left = status.budget, status.remaining
-    if not isinstance(budget, ApproxDP) or not isinstance(left, ApproxDP):
-        return False
-    return left.delta < budget.delta
-
-
 class EntryTold(NamedTuple):
-    """One entry in words."""
+    """What one entry did, what counts from it on, its price, and what is spent then, in words."""
 
-    seq: str
+    entry: Entry
     at: str
     done: str
-    key: str
     what: str
     price: str
     spent: str
     epsilon: str
-    by: str
-    note: str
 
 
 def entries_told(
     entries: Sequence[Entry], terms: Terms, delta: float | None = None
 ) -> list[EntryTold]:
-    """Return entries in words, with prices as guarantees rounded up."""
-    return [_entry_told(entry, terms, delta) for entry in entries]
+    """Return entries in words, prices rounded up; what is damaged is said to be so."""
 
+    def told(entry: Entry) -> EntryTold:
+        opened = entry.kind == EntryKind.OPEN
+        return EntryTold(
+            entry,
+            at=entry.at[:16].replace("T", " "),
+            done=_DONE.get(entry.kind, entry.kind),
+            what=amount(terms.budget, plain) if opened else _read(lambda: _what(entry)),
+            price="" if opened else _read(lambda: _cost_told(entry.costs, terms)),
+            spent=_read(lambda: _cost_told(entry.total, terms)),
+            epsilon=_read(lambda: _epsilon_told(entry.total, terms, delta)),
+        )
 
-def _entry_told(entry: Entry, terms: Terms, delta: float | None) -> EntryTold:
-    """Return one entry in words; what is damaged is said to be so."""
-    opened = entry.kind == EntryKind.OPEN
-    return EntryTold(
-        seq=str(entry.seq),
-        at=entry.at[:16].replace("T", " "),
-        done=_DONE.get(entry.kind, entry.kind),
-        key=entry.key,
-        what=amount(terms.budget, plain) if opened else _read(lambda: _what(entry)),
-        price="" if opened else _read(lambda: _cost_told(entry.costs, terms)),
-        spent=_read(lambda: _cost_told(entry.total, terms)),
-        epsilon=_read(lambda: _epsilon_told(entry.total, terms, delta)),
-        by=entry.by,
-        note=entry.note,
-    )
+    return [told(entry) for entry in entries]
 
 
 def _cost_told(costs: Costs, terms: Terms) -> str:
@@ -380,7 +335,7 @@ def _cost_told(costs: Costs, terms: Terms) -> str:
 
 def _epsilon_told(total: Costs, terms: Terms, delta: float | None) -> str:
     """Return the epsilon of all that is spent; nothing where the amount itself is one."""
-    if terms.order is None and has_epsilon(terms.budget):
+    if terms.order is None and isinstance(terms.budget, PureDP | ApproxDP):
         return ""
     epsilon = _epsilon_at(terms.guarantee(total), _delta_shown(terms.budget, delta))
     return "" if epsilon is None else f"epsilon {upward(epsilon)}"

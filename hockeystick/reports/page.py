@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import html
+import math
 import os
 import platform
 import re
@@ -13,27 +14,47 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Final, final
+from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick.answers import Caution, registration, suggested_delta, units_of
+from hockeystick._tables import cells_of
+from hockeystick.accountants.auto import ACCOUNTANTS
+from hockeystick.accountants.comparison import Truth, quoted
+from hockeystick.answers import (
+    Caution,
+    in_words,
+    protected,
+    registration,
+    sources,
+    steps_rules,
+    suggested_delta,
+    titled,
+    units_of,
+)
+from hockeystick.answers.cautions import reservation
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text
 from hockeystick.ledger import Ledger
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
-from hockeystick.numerics.numerals import plain
-from hockeystick.reports import words
+from hockeystick.mechanisms.scope import unit_of
+from hockeystick.numerics.numerals import at_least, at_most, formatted_up, interval, nearest, plain
 from hockeystick.reports.audit import Audit
-from hockeystick.reports.figures import figures
+from hockeystick.reports.figures import figures, is_wide
 from hockeystick.reports.findings import Findings, Subject, investigate
-from hockeystick.reports.ledger import ledgered
+from hockeystick.reports.ledger import Ledgered, entries_told, ledgered, rooms_of, status_facts
 from hockeystick.results import Certified
+from hockeystick.tradeoffs.reading import is_promise, percent, percent_at_most, reading
 
 _FILE_NAME: Final = "plan.toml"
 _FRAME: Final = "width: 100%; height: 40rem; border: 1px solid #8888"
-_TOLD: Final = ("hockeystick", "numpy", "scipy", "mpmath", "numba", "matplotlib")
+_FILTERS: Final = (at_least, at_most, nearest, plain, percent, percent_at_most, is_wide)
+_SHOWN_ENTRIES: Final = 200
+_FEW_DIGITS: Final = 4
+_LARGEST_POWER: Final = 700.0
+_READABLE: Final = 1e7
+_SOFTWARE: Final = ("hockeystick", "numpy", "scipy", "mpmath", "numba", "matplotlib")
 # What is left as it is, or a number in the text: a digit of it begins no word, and ends none.
 _UNBROKEN: Final = re.compile(
     r"<(script|style|title|svg)\b.*?</\1>|<[^>]*>|(?<![\w.,])(\d[\d.,]*(?:e[-+]\d+(?: %)?| %))",
@@ -172,28 +193,27 @@ def report(
     """
     require_libraries()
     file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
-    file = replace(
-        file,
-        title=file.title if title is None else title,
-        source=file.source if source is None else source,
-        notes=file.notes if notes is None else notes,
-    )
-    asked = _delta(file, delta)
-    text = _file_text(file)
+    about = {"title": title, "source": source, "notes": notes}
+    given: dict[str, Any] = {name: one for name, one in about.items() if one is not None}
+    file = replace(file, **given)
+    asked, budget = _delta(file, delta), budget_epsilon
+    if budget is not None:
+        budget = _validate.real("budget_epsilon", budget, _validate.PARAMETERS["epsilon"])
+    try:
+        content, name = plan_text(file).encode(), _FILE_NAME
+        commands = _commands(asked, budget, audit or ledger, verify=verify)
+    except PlanFileError:
+        content, name, commands = None, None, ()
     subject = Subject(
         plan=file.plan,
         delta=asked,
         title=file.title,
         source=file.source,
         notes=file.notes,
-        file_name=None if text is None else _FILE_NAME,
-        file_content=None if text is None else text.encode(),
-        commands=()
-        if text is None
-        else _commands(asked, budget_epsilon, audit or ledger, verify=verify),
-        budget=None
-        if budget_epsilon is None
-        else _validate.real("budget_epsilon", budget_epsilon, _validate.PARAMETERS["epsilon"]),
+        file_name=name,
+        file_content=content,
+        commands=commands,
+        budget=budget,
         verify=verify,
         audit=audit,
         ledger=None if ledger is None else ledgered(ledger, head=head),
@@ -245,19 +265,63 @@ def page(findings: Findings, date: dt.date) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= words.FILTERS
+    environment.filters |= {one.__name__: one for one in _FILTERS}
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    content = findings.subject.file_content
+    subject, answer, attack = findings.subject, findings.answer, findings.attack
+    described, content, ledger = subject.described, subject.file_content, subject.ledger
+    accountant = ACCOUNTANTS.get(answer.accountant)
     text: str = environment.get_template("report.html").render(
-        words.page_values(findings),
         found=findings,
-        subject=findings.subject,
+        subject=subject,
         date=date.isoformat(),
-        versions=_versions(),
+        infinity=math.inf,
+        title=subject.title or titled(described),
+        plan=in_words(subject.plan),
+        steps=[rule.removeprefix("steps = ") for rule in steps_rules(described)],
+        protected=protected(described),
+        is_of_clients=unit_of(described) == "client",
+        ends=interval(answer.lower, answer.upper),
+        factor=_factor(answer.upper),
+        but=reservation(subject.delta, units_of(described)),
+        powers=[one for one in findings.by_delta if one.at == subject.delta or _is_power(one.at)],
+        reading=None if attack is None else reading(*attack.headline),
+        promises=attack is not None and is_promise(attack.headline[1]),
+        summary="" if accountant is None else accountant.summary,
+        sources=sources(subject.plan, answer.accountant),
+        truth=Truth.of(findings.rows),
+        cells_of=cells_of,
+        quoted=quoted,
+        assumptions=assumptions_of(described),
+        **({} if ledger is None else _of_ledger(ledger, subject)),
+        file_text=None if content is None else content.decode("utf-8-sig", "replace"),
         digest=None if content is None else hashlib.sha256(content).hexdigest(),
+        versions=_versions(),
         figures=figures(findings),
     )
     return _unbroken(text)
+
+
+def _of_ledger(ledger: Ledgered, subject: Subject) -> dict[str, Any]:
+    """Return what the template asks of a ledger: facts and the latest entries."""
+    delta, entries = subject.delta, ledger.entries
+    facts = status_facts(ledger.status, delta, rooms_of(entries, delta))
+    return {
+        "facts": [*facts, ("this plan", ledger.cost_of(subject.plan, delta))],
+        "entries": entries_told(entries[-_SHOWN_ENTRIES:], ledger.terms, delta),
+        "left_out": max(len(entries) - _SHOWN_ENTRIES, 0),
+    }
+
+
+def _factor(epsilon: float) -> str:
+    """Return e^epsilon, rounded up; nothing where that says nothing."""
+    if epsilon > _LARGEST_POWER:
+        return ""
+    power = math.exp(epsilon) * (1.0 + 2.0**-40) if epsilon else 1.0
+    return at_most(power, _FEW_DIGITS) if power < _READABLE else formatted_up(power, ".2e")
+
+
+def _is_power(delta: float) -> bool:
+    return f"{delta:e}".startswith("1.000000e")
 
 
 def _unbroken(page: str) -> str:
@@ -275,7 +339,7 @@ def _unbroken(page: str) -> str:
 def _versions() -> list[tuple[str, str]]:
     """Return what is installed of the libraries that the numbers and the page come from."""
     known = [("Python", platform.python_version())]
-    for name in _TOLD:
+    for name in _SOFTWARE:
         try:
             known.append((name, metadata.version(name)))
         except metadata.PackageNotFoundError:
@@ -291,14 +355,6 @@ def _delta(file: PlanFile, given: float | None) -> float:
     units = units_of(file.plan)
     sensible = "" if units is None else f"; for {units}, {plain(suggested_delta(units))} or less"
     raise ParameterError("delta", None, _validate.PARAMETERS["delta"].allowed + sensible)
-
-
-def _file_text(file: PlanFile) -> str | None:
-    """Return the plan as a file, None where no file can hold it."""
-    try:
-        return plan_text(file)
-    except PlanFileError:
-        return None
 
 
 def _commands(

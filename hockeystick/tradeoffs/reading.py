@@ -47,7 +47,7 @@ def is_promise(power: float) -> bool:
 
 def at_fpr(fpr: float) -> str:
     """Return the beginning of a reading."""
-    return f"At FPR {_percent(Decimal(repr(fpr)))}"
+    return f"At FPR {percent(repr(fpr))}"
 
 
 def percent_at_most(power: float) -> str:
@@ -55,13 +55,13 @@ def percent_at_most(power: float) -> str:
     for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
         rounded = Decimal(at_most(power, digits))
         if rounded < 1:
-            return _percent(rounded)
+            return percent(rounded)
     return _ALL
 
 
-def _percent(fraction: Decimal) -> str:
+def percent(fraction: Decimal | str) -> str:
     """Return a fraction in per cent, with all its digits."""
-    number = fraction.scaleb(2, _EXACT).normalize(_EXACT)
+    number = Decimal(fraction).scaleb(2, _EXACT).normalize(_EXACT)
     return f"{number:f} %" if number.adjusted() >= _SMALLEST_PLAIN else f"{number:e} %"
 
 

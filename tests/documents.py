@@ -72,7 +72,6 @@ def anchors_of(text: str) -> set[str]:
 
 @cache
 def _generated() -> ModuleType:
-    """Return the module that fills the pages in, which is in no package."""
     spec = spec_from_file_location("generated", ROOT / "docs" / "_ext" / "generated.py")
     assert spec is not None
     assert spec.loader is not None

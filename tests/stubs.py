@@ -38,7 +38,6 @@ def stub(package: str) -> str:
 
 
 def _line(name: str, one: object) -> str:
-    """Return the import of a name that stays public."""
     home = inspect.getmodule(one)
     assert home is not None
     place = home.__name__.removesuffix(f".{name}") if one is home else home.__name__

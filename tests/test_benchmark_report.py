@@ -23,7 +23,6 @@ CASE = soundness.Case(PLAN, Decimal("0.5000000000000000000"))
 
 
 def _judged(lower: float, upper: float) -> Judged:
-    """Return an answer to the plan whose epsilon is a half."""
     return soundness.judged(CASE, Outcome((lower, upper), 0.01))
 
 

@@ -130,7 +130,6 @@ def test_in_ci_nothing_but_extras_skips_itself(tmp_path: Path) -> None:
 
 @cache
 def _imported() -> frozenset[str]:
-    """Return the packages that anything here imports, wherever in a file."""
     found: set[str] = set()
     for folder in ("hockeystick", "tests", "benchmarks"):
         for path in (ROOT / folder).rglob("*.py"):

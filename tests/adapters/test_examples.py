@@ -22,7 +22,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def _loaded(name: str) -> Any:
-    """Return an example as a module, without running it."""
     spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -47,7 +46,6 @@ def _printed(module: Any, *arguments: str) -> str:
 
 
 def _accuracies(text: str) -> dict[str, float]:
-    """Return the shares that an example prints, by what it says of them."""
     found = re.findall(r"^accuracy (\S+)% (.+)$", text, re.MULTILINE)
     return {what: float(share) / 100 for share, what in found}
 

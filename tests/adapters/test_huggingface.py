@@ -102,7 +102,6 @@ def _loss(output: Any) -> Any:
 
 
 def _loop(model: Any, examples: Any, steps: int = 1, **options: Any) -> Any:
-    """Return a private loop without noise."""
     model.to(DEVICE).train()
     plan = hs.DPSGD(examples=len(examples), sampling="full-batch", steps=steps, noise_multiplier=0)
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.0)

@@ -27,7 +27,6 @@ UNIT = 2.0**-22
 
 
 def _words(seed: int) -> Any:
-    """Return a source of words that is replayed."""
     return np.random.Generator(np.random.Philox(seed)).bit_generator.random_raw
 
 

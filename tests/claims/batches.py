@@ -147,7 +147,6 @@ def _profile(mu: Any, epsilon: float) -> Any:
 
 
 def _share_in_one_batch(size: int, examples: int, batches: int) -> Any:
-    """Return the chance that a shuffle puts all of a group into one batch."""
     batch = examples // batches
     return batches * mp.binomial(examples - size, batch - size) / mp.binomial(examples, batch)
 

@@ -54,7 +54,6 @@ def check(*names: str) -> list[Checked]:
 
 
 def _is_of(id_: str, name: str) -> bool:
-    """Return whether a claim is named by a name, or by what its id begins with."""
     return id_ == name or id_.startswith(f"{name}/")
 
 

@@ -86,7 +86,6 @@ def read(told: Mapping[str, Any]) -> Catalogue:
 
 
 def _claims(table: Mapping[str, Any]) -> list[Claim]:
-    """Return the claim of a table, or the claims of its rows."""
     shared = {name: value for name, value in table.items() if name != "row"}
     return [_claim(shared, row) for row in table.get("row", [{}])]
 
@@ -115,5 +114,4 @@ def _asked(told: Mapping[str, Any]) -> Asked:
 
 
 def _frozen(value: Any) -> Parameter:
-    """Return a parameter that can be a key: lists as tuples."""
     return tuple(map(_frozen, value)) if isinstance(value, list) else cast("Parameter", value)

@@ -134,7 +134,6 @@ def _step_noise(examples: int, steps: int, epsilon: float, delta: float) -> floa
 def _fixed_size_delta(
     noise: float, batch_size: int, examples: int, steps: int, epsilon: float
 ) -> Certified:
-    """Return delta of samples of a fixed size under replace-one."""
     return delta_of(
         FixedSizeSubsampled(Gaussian(noise), batch_size, examples) ** steps, epsilon=epsilon
     )

@@ -237,7 +237,6 @@ def _divergence(noise_multiplier: float, rate: float, order: int) -> float:
 
 
 def _noises(policy: str, rounds: int, start: float, end: float, cycles: int) -> list[list[float]]:
-    """Return the noise of each round: of stairs, one list for each width."""
     each = range(1, rounds + 1)
     if policy == "linear":
         return [[start - (start - end) * t / rounds for t in each]]

@@ -209,5 +209,4 @@ def carried_over(*, client_rate: float, rounds: int, observers: int = 1) -> Foun
 
 
 def _step(noise_multiplier: float, rate: float) -> Any:
-    """Return one local step of theorem 2: ``C_rate(G_(1/s))``."""
     return FDP(GaussianTradeOff(1.0 / noise_multiplier).subsample(rate))

@@ -88,7 +88,6 @@ def average_delta(*, users: int, epsilon: float, delta: float) -> Found:
 
 
 def _excesses(outputs: int, shift: int, epsilon: float) -> list[Fraction]:
-    """Return ``P(z) - e^eps Q(z)`` for each output z of either law."""
     chance, grown = Fraction(1, outputs), Fraction(math.exp(epsilon))
     return [chance * (z < outputs) - grown * chance * (z >= shift) for z in range(outputs + shift)]
 

@@ -109,7 +109,6 @@ def _shown(found: Found) -> str:
 
 
 def _value(found: Found) -> str:
-    """Return the number alone: rounded, with its ends outward where they differ."""
     if found.kind == "approximation":
         return f"~{_rounded(found.upper)}"
     narrow = abs(found.upper) * 10.0**-_DIGITS
@@ -129,7 +128,6 @@ def _rounded(value: float) -> str:
 
 
 def _outward(value: float, *, up: bool) -> str:
-    """Return a number to six digits, rounded in one direction."""
     if value < 0.0:
         return f"-{numerals.at_least(-value) if up else numerals.at_most(-value)}"
     return numerals.at_most(value) if up else numerals.at_least(value)

@@ -58,7 +58,6 @@ def rounds_to(value: float, printed: str) -> bool:
 
 
 def _exponent(printed: str) -> int:
-    """Return the power of ten of the last digit of a printed number."""
     exponent = Decimal(printed).as_tuple().exponent
     assert isinstance(exponent, int)
     return exponent
@@ -146,7 +145,6 @@ def _statement(relation: Relation, truth: Found, claimed: Found) -> Verdict:
 
 
 def _figure(printed: str, own: Found, without: Found | None) -> Verdict:
-    """Return the verdict on a printed figure."""
     if not rounds_to(own.upper, printed):
         return Verdict.DIFFERS
     if without is None or rounds_to(without.upper, printed):

@@ -71,7 +71,6 @@ def is_same_picture(one: str, other: str) -> bool:
 
 
 def _by(picture: str) -> list[str]:
-    """Return what drew an SVG."""
     return _CREATOR.findall(picture)
 
 

@@ -118,7 +118,6 @@ def test_kills_at_any_time_never_leave_less_than_was_released(
 
 
 def _state(ledger: hs.Ledger, key: str) -> ReservationState | None:
-    """Return what has become of a run, None of one that is not reserved."""
     try:
         return ledger.reservation(key).state
     except ParameterError:

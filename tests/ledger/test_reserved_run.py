@@ -277,7 +277,6 @@ def test_what_is_no_such_argument_is_named(
 
 
 def _alone(work: Callable[[], object]) -> Callable[[], object]:
-    """Return work that is killed where it waits for ever."""
     return lambda: (signal.alarm(3), work())
 
 

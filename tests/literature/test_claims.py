@@ -83,7 +83,6 @@ WORDS = {"one": 1.0, "two": 2.0, "tenth": 0.1, "fifth": 0.2, "nothing": 0.0}
 
 
 def _numbers(text: str) -> set[float]:
-    """Return the numbers that a text names."""
     told = text.replace(",", "")
     named = {float(one) for one in re.findall(r"(?<![\w.])-?\d*\.?\d+(?:e-?\d+)?", told)}
     percent = {1 + float(one) / 100 for one in re.findall(r"(\d+(?:\.\d+)?) %", told)}
@@ -91,7 +90,6 @@ def _numbers(text: str) -> set[float]:
 
 
 def _flat(value: Any) -> list[float]:
-    """Return the numbers in a parameter."""
     if isinstance(value, tuple):
         return [number for one in value for number in _flat(one)]
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -62,7 +62,6 @@ def _unit(printed: str) -> Decimal:
 
 
 def _around(printed: str) -> dict[str, list[str]]:
-    """Return wrong figures below and above one, with as many decimals."""
     unit, number = _unit(printed), Decimal(printed)
     fifth = (abs(number) / 5).quantize(unit)
     sides = {}
@@ -166,6 +165,5 @@ def test_a_changed_parameter_changes_the_verdict(id_: str) -> None:
 
 
 def _change(id_: str) -> Change:
-    """Return how a claim is changed."""
     (change,) = (change for prefix, change in CHANGES.items() if is_of(id_, prefix))
     return change

@@ -61,7 +61,6 @@ def seen_in(notebook: dict[str, Any]) -> list[list[str]]:
 
 
 def _seen(output: dict[str, Any]) -> list[str]:
-    """Return what one output shows."""
     data = output.get("data", {"text/plain": output.get("text", "")})
     return [kind if kind == _IMAGE else _steady("".join(data[kind])) for kind in sorted(data)]
 
@@ -72,7 +71,6 @@ def _steady(text: str) -> str:
 
 
 def _code_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the cells that have code."""
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
@@ -115,7 +113,6 @@ def _kept(output: dict[str, Any]) -> dict[str, Any]:
 
 
 def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return outputs, with what was printed bit by bit in one piece."""
     found: list[dict[str, Any]] = []
     for one in outputs:
         if found and "name" in one and found[-1].get("name") == one["name"]:
@@ -126,12 +123,10 @@ def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _lines(text: str) -> list[str]:
-    """Return a text as notebooks keep it."""
     return text.splitlines(keepends=True)
 
 
 def _small(image: str) -> str:
-    """Return a picture in few colours, which is a fraction of its size."""
     from PIL import Image
 
     content = io.BytesIO()
@@ -152,7 +147,6 @@ def differences(stored: dict[str, Any], ran: dict[str, Any]) -> list[str]:
 
 
 def _asked(arguments: list[str] | None) -> argparse.Namespace:
-    """Return what is asked for."""
     parser = argparse.ArgumentParser(description="Run the notebooks.")
     parser.add_argument("notebooks", nargs="*", type=Path, help="by default all of them")
     parser.add_argument("--store", action="store_true", help="have them keep what they show")

@@ -46,7 +46,6 @@ def faults(notebook: dict[str, Any], number: str) -> set[str]:
 
 
 def _ids(number: str, count: int) -> list[str]:
-    """Return the names of so many cells."""
     return [f"{number}-{index:02}" for index in range(1, count + 1)]
 
 

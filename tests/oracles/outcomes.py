@@ -43,7 +43,6 @@ def knots(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
 
 
 def _excess(p: Any, q: Any, grown: Any) -> Any:
-    """Return ``(p - e^epsilon q)_+``."""
     return p if q == 0 else max(p - grown * q, mp.zero) if grown < mp.inf else mp.zero
 
 

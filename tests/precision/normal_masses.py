@@ -49,7 +49,6 @@ def _panels(b: mpf) -> list[mpf]:
 
 
 def _log_mass(low: mpf, high: mpf) -> mpf:
-    """Return ``ln(Phi(high) - Phi(low))``."""
     if low + high < 0:
         low, high = -high, -low
     if not low < high:

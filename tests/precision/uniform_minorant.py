@@ -72,7 +72,6 @@ def minorant_exponent(width: Sequence[mpf], mass: Sequence[mpf], variation: mpf,
 
 
 def _crossing(p: mpf, mu: mpf, w: mpf, low: mpf, high: mpf) -> mpf:
-    """Return where the derivative of the density changes its sign."""
     return mp.findroot(lambda u: density_slope(p, mu, w, u), (low, high), solver="anderson")
 
 

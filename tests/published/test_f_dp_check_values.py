@@ -21,14 +21,12 @@ FIXED = hs.FDP(hs.tradeoffs.G(1.0).subsample(0.01)) ** 1000
 
 
 def _limit(rate: float, noise: float, runs: int) -> float:
-    """Return the mu of the central limit theorem for batches of fixed size."""
     mu = limiting_mu(((FixedSizeGaussianLoss(rate, noise), runs),))
     assert mu is not None
     return mu
 
 
 def _poisson_limit() -> float:
-    """Return the mu of the central limit theorem for Poisson batches."""
     mu = limiting_mu(((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),))
     assert mu is not None
     return mu

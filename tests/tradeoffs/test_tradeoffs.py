@@ -111,14 +111,12 @@ def test_the_gaussian_holds_the_truth_in_log_space(mu: float, log_alpha: float) 
 
 
 def _log_ncdf(x: Any) -> Any:
-    """Return ln Phi(x) in many digits, also far out."""
     if x > 0:
         return mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2)
     return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
 
 
 def _quantile(log_alpha: float) -> Any:
-    """Return the x with ln Phi(x) = log_alpha in many digits."""
     start = -mp.sqrt(-2 * mp.mpf(log_alpha)) if log_alpha < -1 else mp.mpf(1)
     if log_alpha > -1e-6:
         start = mp.mpf(7)

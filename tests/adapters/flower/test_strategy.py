@@ -123,7 +123,6 @@ def _garbage() -> Iterator[tuple[str, Any]]:
 
 
 def _pickled() -> bytes:
-    """Return an array of objects as numpy saves it, which reading must not run."""
     from io import BytesIO
 
     buffer = BytesIO()
@@ -132,7 +131,6 @@ def _pickled() -> bytes:
 
 
 def _of_false_shape() -> Array:
-    """Return an array whose label says another shape than its bytes."""
     array = Array(np.ones(5))
     array.shape = (3,)
     return array

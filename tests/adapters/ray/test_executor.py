@@ -64,7 +64,6 @@ def cluster() -> Iterator[None]:
 
 
 def _paths() -> list[str]:
-    """Return where workers find this tree before any other."""
     return [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
 
 

@@ -34,18 +34,15 @@ _FAR = 6.0
 
 
 def _sampler(seed: int | None = None, **fields: Any) -> Sampler:
-    """Return what draws the batches of a plan, of as many examples as it says."""
     return Sampler(hs.DPSGD(noise_multiplier=1, **fields), fields["examples"], seed)
 
 
 def _close(counts: Any, trials: int, rate: float) -> bool:
-    """Return whether binomial counts are what they should be, each for itself."""
     far = _FAR * math.sqrt(trials * rate * (1 - rate))
     return bool(((counts - trials * rate).abs() < far).all())
 
 
 def _included(sampler: Sampler, steps: int, examples: int) -> Any:
-    """Return which examples each step has: a row of ones and zeros for each."""
     rows = torch.zeros(steps, examples)
     for step in range(steps):
         drawn = torch.from_numpy(sampler.draw(step))
@@ -174,8 +171,6 @@ def test_workers_fetch_the_batches_that_are_drawn(plan: hs.DPSGD) -> None:
 
 
 def _dying(path: Path) -> Any:
-    """Return what kills a worker, once."""
-
     def spoiled(place: int) -> None:
         if get_worker_info() is not None and not path.exists():
             path.touch()

@@ -135,7 +135,6 @@ def test_the_account_is_the_plans_and_that_of_its_first_rounds(plan: Any) -> Non
 
 
 def _row(private: Any) -> Any:
-    """Return the next row of noise."""
     params = dict(private.model.named_parameters())
     noisy = private._arithmetic.noise(None, 4, params)
     return {name: noisy(name, torch.zeros_like(one), 1.0) for name, one in params.items()}

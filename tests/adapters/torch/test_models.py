@@ -234,7 +234,6 @@ def test_activation_checkpointing_is_refused_by_name(bias: bool) -> None:
 
 
 def _update(loss: Any, model: Any, **options: Any) -> Any:
-    """Return the mean gradient of a step without noise and hardly any clipping."""
     plan = hs.DPSGD(examples=40, sampling="full-batch", steps=1, noise_multiplier=0)
     private = _loop(model, plan=plan, clipping=1e3, arithmetic="real", **options)
     _step(private, loss)

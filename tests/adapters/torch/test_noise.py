@@ -31,7 +31,6 @@ FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=4, noise_multipl
 
 
 def _loop(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
-    """Return a loop in double precision whose gradients are the rows of the data."""
     model = torch.nn.Linear(rows.shape[1], 1, bias=False).to(DEVICE, rows.dtype)
     torch.nn.init.zeros_(model.weight)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -40,7 +39,6 @@ def _loop(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
 
 
 def _seeded(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
-    """Return a loop whose bits are the same each time."""
     return _loop(rows, plan, not_private=5, **options)
 
 
@@ -53,7 +51,6 @@ def _trained(private: Any, steps: int = 1) -> Any:
 
 
 def _integers(gradients: dict[str, Any], norm: float, *, layers: bool = False) -> list[Any]:
-    """Return the integers of two examples, each alone, all groups as one vector."""
     clip = Constant(1.0, per_layer=layers)
     alone = [{name: one[n : n + 1].to(DEVICE) for name, one in gradients.items()} for n in range(2)]
     found = [clipped_sum(one, norm, Exact(), clip)[0] for one in alone]
@@ -61,7 +58,6 @@ def _integers(gradients: dict[str, Any], norm: float, *, layers: bool = False) -
 
 
 def _square(integers: Any) -> int:
-    """Return the squared length of integers, as Python computes it."""
     whole = integers.astype(np.int64)
     assert np.array_equal(whole, integers)
     blocks = range(0, len(whole), 1 << 16)
@@ -83,7 +79,6 @@ def _flat(value: float) -> Callable[[int, Any], Any]:
 
 
 def _near(entries: int, dtype: Any) -> Any:
-    """Return rows just beyond the norm 1 and just within, in halves of the grid."""
     one = torch.full((entries,), (round(UNITS / math.sqrt(entries)) + 0.5) / UNITS, dtype=dtype)
     return torch.stack([one.nextafter(one + 1), one.nextafter(one - 1)])
 

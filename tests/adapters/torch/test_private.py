@@ -107,7 +107,6 @@ def _one_step(private: Any) -> dict[str, Any]:
 
 
 def _slow_gradients(model: Any, alone: Callable[[int], Any], count: int) -> list[dict[str, Any]]:
-    """Return each example's gradient by an ordinary backward pass of its own."""
     found = []
     for place in range(count):
         model.zero_grad()
@@ -131,7 +130,6 @@ def _length(parts: Any) -> float:
 
 
 def _slow_sum(gradients: list[dict[str, Any]], norm: float, groups: Any = None) -> Any:
-    """Return the clipped sum by a loop over examples and groups of parameters."""
     groups = groups or [list(gradients[0])]
     limit = norm / math.sqrt(len(groups))
     sums = {name: torch.zeros_like(value) for name, value in gradients[0].items()}
@@ -342,7 +340,6 @@ class Two(nn.Module):  # type: ignore[misc]  # torch may have no types
 
 
 def _summed(model: Any, examples: list[Any], loss: Any, **options: Any) -> dict[str, Any]:
-    """Return the sum of clipped gradients, by a step without noise."""
     model.to(DEVICE)
     plan = hs.DPSGD(examples=len(examples), sampling="full-batch", steps=1, noise_multiplier=0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
@@ -352,7 +349,6 @@ def _summed(model: Any, examples: list[Any], loss: Any, **options: Any) -> dict[
 
 
 def _same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
-    """Return whether sums are the same to single precision, and not of nothing."""
     assert any(float(one.abs().max()) > 1e-3 for one in expected.values())
     return all(torch.allclose(found[n], one, atol=2e-6) for n, one in expected.items())
 

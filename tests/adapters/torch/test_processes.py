@@ -43,7 +43,6 @@ LONG = 60.0
 
 
 def _rows() -> Any:
-    """Return rows whose sums are exact in double precision, but not in single."""
     generator = torch.Generator().manual_seed(3)
     whole = torch.randint(2**22, (EXAMPLES, 4), generator=generator)
     return whole.double() / 2**22
@@ -57,7 +56,6 @@ def _loop(
     wrapped: bool = False,
     **options: Any,
 ) -> Any:
-    """Return a loop in double precision whose gradients are the rows of the data."""
     model: Any = torch.nn.Linear(4, 1, bias=False).double()
     torch.nn.init.constant_(model.weight, start)
     if wrapped:
@@ -124,7 +122,6 @@ def _in_processes(
 
 
 def _told(pipe: Any) -> Any:
-    """Return what comes through a pipe, or None at its end."""
     assert pipe.poll(LONG), "a process hangs"
     try:
         return pipe.recv()
@@ -298,7 +295,6 @@ def _failing(error: BaseException) -> Callable[..., Any]:
 
 
 def _with(owner: Any, name: str, error: BaseException) -> Callable[[Any, Any], Any]:
-    """Return what has a function of a module or class raise."""
     return lambda private, batch: setattr(owner, name, _failing(error))
 
 
@@ -379,7 +375,6 @@ def test_a_load_of_one_process_changes_nothing(where: int, tmp_path: Path) -> No
 
 
 def _dying(rank: int, where: int, journal: Path) -> Any:
-    """Return what a process says twice where another one dies within a step."""
     private = _ran(_loop(FULL, journal=journal, **SEEDED), 1)
     if rank == where:
         owner, name = (torch.Tensor, "sum") if where else (_noise, "rounded_gaussian")

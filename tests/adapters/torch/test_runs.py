@@ -350,7 +350,6 @@ for batch in private.loader:
 
 
 def _counted(journal: Path) -> int:
-    """Return the steps in a journal, whose first line says what of."""
     return journal.read_bytes().partition(b"\n")[2].count(b".")
 
 

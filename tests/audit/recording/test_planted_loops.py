@@ -22,7 +22,6 @@ Release = Callable[[Any, Any, int | None], Any]
 
 
 def _clipped(rows: Any, norm: float = 1.0) -> Any:
-    """Return rows of at most a length; what has no finite length is 0."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     finite = np.isfinite(lengths)
     return np.where(finite, rows, 0.0) * np.where(finite, norm / np.maximum(lengths, norm), 0.0)

@@ -15,7 +15,6 @@ WIDER = 1 + 3e-6
 
 
 def _exact(trials: int, rate: float, counts: range) -> float:
-    """Return the probability of some counts, in 50 digits before it is rounded."""
     with mpmath.workdps(50):
         q = mpmath.mpf(rate)
         terms = (

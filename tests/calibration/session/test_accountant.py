@@ -119,7 +119,6 @@ class Yielding(hs.Mechanism):
         return
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return a name."""
         return f"number {self.number}", ()
 
     def __hash__(self) -> int:

@@ -165,7 +165,6 @@ def test_sums_are_distributed_as_over_all_sets_of_steps(steps: int, times: int) 
 
 
 def _parts(noise: float, steps: int, times: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return both distributions by enumeration, from the scores of one step."""
     from hockeystick.privacy_loss.noise.score_sums import _unit
 
     rate = times / steps

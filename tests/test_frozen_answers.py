@@ -21,7 +21,7 @@ TRUTHS: Final = truths(TABLE.values())
 SAMPLE: Final = 75
 # Milliseconds: of answers that are all asked for again, and of those of which a sample is.
 AT_ONCE: Final = 1.0
-QUICK: Final = 100.0
+QUICK: Final = 50.0
 # Another processor's exponential function may differ in the last digit, and delta in some more.
 SLACK: Final = Decimal("1e-10")
 WIDER: Final = Decimal("1e-9")

@@ -65,10 +65,14 @@ class Described(Protocol):
     """What is described for some neighbours, and perhaps for some party and observers."""
 
     @property
-    def adjacency(self) -> Adjacency | None: ...
+    def adjacency(self) -> Adjacency | None:
+        """The neighbours, None where it holds for all of them."""
+        ...
 
     @property
-    def scope(self) -> tuple[Fact, ...]: ...
+    def scope(self) -> tuple[Fact, ...]:
+        """What else is stated."""
+        ...
 
 
 def unit_of(plan: Described) -> str:

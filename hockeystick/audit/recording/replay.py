@@ -270,9 +270,11 @@ class PlainLoop:
 
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
+        """One block of all coordinates."""
         return (("", self._width),)
 
     def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
+        """Return data without a record, with one more where the plan has such neighbours."""
         return neighbours_of(self.plan, places, self.examples, _words(self._data))
 
     def copies(self) -> int:
@@ -280,6 +282,7 @@ class PlainLoop:
         return 1
 
     def draws(self, count: int) -> tuple[Places, ...]:
+        """Return batches of the loop's own."""
         if self._draw is None:
             return ()
         total = max(self.plan.total_steps, 1)
@@ -293,6 +296,7 @@ class PlainLoop:
         key: int | None,
         frozen: Sequence[Vector] | None = None,
     ) -> Run:
+        """Release each batch."""
         data = self._data if neighbour is None else _changed(self._data, neighbour)
         noise = self.plan.noise_multipliers
         steps = []

@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
 
-_ORDER: Final = (ClosedForm(), Selection(), Contour(), PRV(), Parts(), RDP(), ZeroConcentrated())
+# For rare large losses a lattice takes a fraction of the time of a smoothed contour.
+_ORDER: Final = (
+    ClosedForm(),
+    Selection(),
+    Contour(smooths=False),
+    PRV(),
+    Contour(),
+    Parts(),
+    RDP(),
+    ZeroConcentrated(),
+)
 
 
 @final
@@ -50,7 +60,7 @@ class Auto(Choice):
         try:
             ask(composition, values[0])
         except UnsupportedError:
-            found = Contour(self.tolerance).many(composition, quantity, values)
+            found = Contour(self.tolerance, smooths=False).many(composition, quantity, values)
             return {
                 value: (one, interval)
                 for value, (one, interval) in found.items()

@@ -85,7 +85,8 @@ def _sums(known: Terms, rest: Terms, delta: float) -> Iterator[float]:
         yield up(Exact().epsilon_of(known, first).upper + of_rest)
 
 
-# Where a contour leaves a larger relative width, a lattice may leave this many times the tolerance.
+# A contour interval of a larger relative width is not narrowed by smoothing; a lattice may then
+# leave this many times the tolerance.
 _WIDE_CONTOUR: Final = 0.1
 _LATTICE_FACTOR: Final = 100.0
 

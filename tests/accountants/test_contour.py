@@ -30,7 +30,7 @@ from hockeystick.accountants.contour._line import (
 )
 from hockeystick.accountants.contour.accountant import Contour
 from hockeystick.accountants.contour.search import integral_for_epsilon
-from hockeystick.accountants.contour.ways import AnalyticPairs, LineGuess
+from hockeystick.accountants.contour.ways import AnalyticPairs, LineGuess, _smoothed
 from hockeystick.accountants.orders import saddle
 from hockeystick.numerics import FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp
@@ -112,6 +112,14 @@ def test_outcomes_without_a_large_loss_are_added_to_the_upper_end(log_bulk: floa
     more = math.exp(log_bulk - EPSILON - 2.0 * math.log(2.0) - scale)
     assert (lower, estimate) == found.delta(EPSILON)[1:3]
     assert upper - found.delta(EPSILON).upper >= more * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("error", [1.0, 0.1, 1e-3])
+def test_what_is_smoothed_has_a_remainder(error: float) -> None:
+    pair = _smoothed(TERMS, EPSILON, float(mp.log(WHOLE.delta(mp.mpf(EPSILON)))), error)
+    assert pair is not None
+    for epsilon in np.linspace(0.5, 5.0, 19).tolist():
+        assert pair.lower(epsilon) <= mp.log(WHOLE.delta(mp.mpf(epsilon))) <= pair.upper(epsilon)
 
 
 Array = NDArray[np.float64]

@@ -8,8 +8,9 @@ With ``K(z) = sum n_i ln E[exp(z L_i)]`` and any ``c > 0``,
 has full relative precision however small it is and however many runs there are. Files:
 ``_line`` chooses the line, its step and its height; ``_integral`` sums along it and bounds every
 error; ``search`` finds the line for an epsilon or a delta, from a ``_guess``; ``_far_outputs``
-takes out what is rare and nearly in closed form; ``_digits`` computes the same sum in arbitrary
-precision.
+takes out what is rare and nearly in closed form; where that does not do, ``_tail_and_bulk`` splits
+off rare large losses; ``_smoothed`` adds Gaussian noise where the transform does not decay;
+``_digits`` computes the same sum in arbitrary precision.
 """
 
 from hockeystick.accountants.contour.accountant import Contour

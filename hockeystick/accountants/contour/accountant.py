@@ -48,7 +48,8 @@ class Contour(DirectedAccountant):
     Aliasing is bounded by Chernoff's inequality at a second and a third order, the truncation by a
     uniform minorant of the tilted density, the quadrature by the integrand's size on a strip, and
     round-off by counting operations. Where that takes too long a line, the interval is that of
-    Renyi divergences and of the single run that costs most. A guess of the line proves nothing; it
+    Renyi divergences and of the single run that costs most; unless ``smooths`` is False, it is then
+    narrowed by Gaussian smoothing, which may take seconds. A guess of the line proves nothing; it
     saves ``delta`` some time.
 
     References:
@@ -58,6 +59,7 @@ class Contour(DirectedAccountant):
     """
 
     tolerance: float = TOLERANCE
+    smooths: bool = True
     guess: LineGuess | None = None
     name: ClassVar[str] = "contour"
     kind: ClassVar[Kind] = "exact"
@@ -65,7 +67,7 @@ class Contour(DirectedAccountant):
     has_digits: ClassVar[bool] = True
 
     def within(self, tolerance: float) -> Contour:
-        return Contour(tolerance, self.guess)
+        return Contour(tolerance, self.smooths, self.guess)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return the larger of the two directions; the other alone if one is provably smaller."""
@@ -136,7 +138,7 @@ class Contour(DirectedAccountant):
         pairs = AnalyticPairs.of(terms)
         if pairs and not are_dominated_by_closed_form(terms):
             order = optimal_order(pairs.dominating, math.log(delta))
-            return self._between(pairs, order, lambda one: self.epsilon_of(one, delta))
+            return self._between(pairs, order, lambda one: _QUICK.epsilon_of(one, delta))
         from hockeystick.accountants.contour.search import integral_for_delta
 
         lines = self.analytic_terms(terms)
@@ -145,13 +147,19 @@ class Contour(DirectedAccountant):
         one_by_one = expanded(terms)
         if proven is None and one_by_one != terms:
             return self.epsilon_of(one_by_one, delta)
-        return proven or RDP().epsilon_of(terms, delta)
+        bound = proven or RDP().epsilon_of(terms, delta)
+        if not lines or not self.smooths or bound.is_narrow(self.tolerance):
+            return bound
+        from hockeystick.accountants.contour.ways import smoothed_epsilon
+
+        smoothed = smoothed_epsilon(lines, delta, self.tolerance)
+        return smoothed.within(bound) if smoothed else bound
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         pairs = AnalyticPairs.of(terms)
         if pairs and closed_delta_upper(terms, epsilon) == math.inf:
             order = optimal_order_at(pairs.dominating, epsilon)
-            ends = self._between(pairs, order, lambda one: self.delta_of(one, epsilon))
+            ends = self._between(pairs, order, lambda one: _QUICK.delta_of(one, epsilon))
             return ends._replace(estimate=0.5 * (ends.lower + ends.upper))
         lines = self.analytic_terms(terms)
         if epsilon >= largest_loss(terms):
@@ -167,14 +175,15 @@ class Contour(DirectedAccountant):
         if value is None and one_by_one != terms:
             return self.delta_of(one_by_one, epsilon)
         if value is None or not value.relative_error <= _MOST_RELATIVE_ERROR:
-            return RDP().delta_of(terms, epsilon)
+            return self._narrowed(RDP().delta_of(terms, epsilon), lines, epsilon)
         lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
         slack = _OUTWARD * (abs(value.log_scale) + 4.0)
-        return Interval(
+        proven = Interval(
             down(math.exp(lower - slack)),
             min(math.exp(middle), 1.0),
             min(up(math.exp(upper + slack)), 1.0),
         ).ordered()
+        return self._narrowed(proven, lines, epsilon)
 
     def _between(
         self, pairs: AnalyticPairs, order: float, read: Callable[[Terms], Interval]
@@ -184,6 +193,15 @@ class Contour(DirectedAccountant):
         if found is None:
             raise self.refuse("the plan", "the transform of a pair that dominates it hardly decays")
         return found
+
+    def _narrowed(self, bound: Interval, lines: AnalyticTerms, epsilon: float) -> Interval:
+        """Return delta of one direction: the bound if it is narrow, else smoothed within it."""
+        if not lines or not self.smooths or bound.is_narrow(self.tolerance):
+            return bound
+        from hockeystick.accountants.contour.ways import smoothed_delta
+
+        smoothed = smoothed_delta(lines, epsilon, self.tolerance)
+        return smoothed.within(bound) if smoothed else bound
 
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int
@@ -221,6 +239,9 @@ class Contour(DirectedAccountant):
                 raise self.refuse(type(loss).__name__, reason)
             lines.append((loss, count))
         return () if any(loss.out_of_range for loss, _ in lines) else tuple(lines)
+
+
+_QUICK: Final = Contour(smooths=False)
 
 
 def _are_opposite(terms: Terms, others: Terms) -> bool:

@@ -244,7 +244,7 @@ def _is_settled(loss: TunedLoss, found: Interval) -> bool:
 @lru_cache(maxsize=16)
 def _ends(loss: TunedLoss, delta: float) -> Ends | None:
     """Return both ends of the best run, for deltas of at least this one."""
-    order = (ClosedForm(), Selection(), Contour(), PRV(), RDP())
+    order = (ClosedForm(), Selection(), Contour(smooths=False), PRV(), Contour(), RDP())
     return ends_of(loss, delta, Choice(order=order))
 
 

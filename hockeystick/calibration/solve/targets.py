@@ -252,7 +252,7 @@ class EpsilonConstraint(Constraint):
         # Delta of one direction alone is proven to exceed its limit.
         if self.accountant not in (_AUTO, Contour.name) or not self.limit < math.inf:
             return False
-        contour = Contour(guess=line)
+        contour = Contour(smooths=False, guess=line)
         try:
             directions = composition_of(plan, Contour.name).directions
             compositions = [

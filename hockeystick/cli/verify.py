@@ -42,8 +42,8 @@ _NO_ANSWER: Final = "no answer"
 _STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
 _STATUSES: Final = {"verified": 0, "refuted": 1, "not covered": 3}
 _MEANINGS: Final = {
-    "verified": "a second program finds that every claim holds",
-    "refuted": "do not rely on this answer; please report it",
+    "verified": "a second program finds that its numbers hold; text is not looked at",
+    "refuted": "do not rely on it: it was edited, or is a bug to report",
     "not covered": "the second program says nothing about this answer",
 }
 # So many rows of each status are named.

@@ -35,7 +35,7 @@ from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 _LONGEST: Final = 10_000
 _DEEPEST: Final = 16
 _SHOWN: Final = 60
-_EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)'"
+_EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)' or 'ZCDP(rho=0.5)'"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has what is called, which may be left out.
 _ROOMS: Final = re.compile(r"^((hockeystick|hs|mechanisms|notions|federated)\.)+")

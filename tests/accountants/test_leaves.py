@@ -41,7 +41,8 @@ MISSING: Final = {
         ("FixedSizeSubsampled LocalTraining PriFedSync", NO_MOMENTS),
         ("BallsInBins RandomAllocation RevealedSample TruncatedPoissonSubsampled", NEITHER),
         ("WithReplacementSubsampled", NEITHER),
-        ("FedCDP RenyiDP RevealedRound TCDP ZCDP", NO_DISTRIBUTION),
+        ("FedCDP RevealedRound", NEITHER | {"edgeworth"}),
+        ("RenyiDP TCDP ZCDP", NO_DISTRIBUTION),
         ("RandomStopping", NO_DISTRIBUTION | {"zcdp"}),
     )
     for name in names.split()

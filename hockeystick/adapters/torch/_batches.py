@@ -105,7 +105,7 @@ class Loader:
         if given is None or batch is not given or given.step != self.account.counted:
             allowed = "the one that private.loader gave last, each used once"
             raise ParameterError("batch", type(batch).__name__, allowed)
-        if _written(given) != self._versions:
+        if versions_of(given.examples) != self._versions:
             allowed = "as it was drawn: what is computed across a batch mixes its examples"
             raise ParameterError("batch", "tensors that were changed", allowed)
 
@@ -121,7 +121,7 @@ class Loader:
             if processes.first:
                 shares = processes.shares(self._examples(step), bits(self.seed, "process", step))
         self._pending = Batch(step, processes.shared(shares))
-        self._versions = _written(self._pending)
+        self._versions = versions_of(self._pending.examples)
         self._drawn = {later: one for later, one in self._drawn.items() if later > step}
         return self._pending
 
@@ -144,6 +144,13 @@ class Loader:
         self._at += 1
         return tuple(_tree(part, False) for part in found)  # of what is pinned lists are made
 
+    def one_example(self) -> Row:
+        """Return a batch of the first of the data, for the kind and shape of its tensors."""
+        (found,) = self._fetching(batch_sampler=[[0]])
+        if isinstance(found, ParameterError):
+            raise found
+        return tuple(_tree(part, False) for part in found)
+
     def _places(self, step: int) -> Indices:
         """Return the places of a step's examples, drawn once, be it ahead of the step."""
         if step not in self._drawn:
@@ -154,8 +161,14 @@ class Loader:
         self._fetched, self._at = iter(()), -1
 
 
-def _written(batch: Batch) -> list[int]:
-    return [part._version for part in trees.tree_leaves(batch.examples)]
+def without_rows(examples: Any) -> Any:
+    """Return tensors of no example, of the shape that each example has."""
+    return trees.tree_map(lambda part: part[:0], examples)
+
+
+def versions_of(examples: Any) -> list[int]:
+    """Return how often each tensor was written to."""
+    return [part._version for part in trees.tree_leaves(examples)]
 
 
 # Examples that torch's own loader fetches, by workers of its own where it is told so.

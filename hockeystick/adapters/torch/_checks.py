@@ -34,6 +34,7 @@ _SPREAD: Final = frozenset(
     {"DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}
 )
 _COMPILED: Final = frozenset({"OptimizedModule", "ScriptModule"})
+_PRECISE: Final = (torch.float32, torch.float64, torch.bfloat16)
 # What the loops of this process released of each parameter, by the names of their runs.
 _RELEASED: Final[Any] = WeakIdKeyDictionary()
 _STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
@@ -81,12 +82,12 @@ def trained(model: Any) -> Tensors:
     for name, value in found.items():
         lazy = isinstance(value, torch.nn.parameter.UninitializedParameter)
         hooks = not lazy and (value._backward_hooks or value._post_accumulate_grad_hooks)
-        precise = lazy or value.dtype in (torch.float32, torch.float64)
+        precise = lazy or value.dtype in _PRECISE
         spread = type(value.data).__name__ == "DTensor"
         refuse(
             "model",
             (lazy, f"lazy parameter {name}", "initialised by a first call"),
-            (not precise, f"{value.dtype} at {name}", "of float32 or float64: norms need these"),
+            (not precise, f"{value.dtype} at {name}", "of float32, float64 or bfloat16"),
             (hooks, f"a hook on {name}", "free of hooks on its gradients"),
             (spread, f"distributed parameter {name}", _EACH_ITS_OWN),
         )
@@ -172,7 +173,7 @@ def stepping(optimizer: Any) -> Iterator[None]:
         _STEPPING.discard(optimizer)
 
 
-def refuse_open_step(optimizer: Any, arguments: Any, options: Any) -> None:
+def check_stepping(optimizer: Any) -> None:
     if optimizer not in _STEPPING:
         raise IncompatibleError(
             "the optimizer of a private loop steps by private.step alone: these gradients are "

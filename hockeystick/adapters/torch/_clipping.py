@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from operator import itemgetter
 from typing import Any, Final
 from unittest.mock import patch
@@ -17,20 +18,25 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as trees
 
+from hockeystick.adapters.torch._factors import (
+    Call,
+    LayerDiffersError,
+    Layers,
+    Part,
+    Rows,
+    Tensors,
+    are_alike,
+    length,
+)
 from hockeystick.adapters.torch._noise import Real
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.clipping import Clip, Online, Quantile
 
-Tensors = dict[str, Any]
 LossFn = Callable[..., Any]
 Examples = tuple[Any, ...]
-# In single precision a sum of so many squares is right to six digits; one of 10^8 stops growing.
-_BLOCK: Final = 1024
 _ON_CPU: Final = 2**25
 _ELSEWHERE: Final = 2**30
 _FEWEST: Final = 8
-# Squares of what is far below this vanish in single precision.
-_TINY: Final = 1e-10
 # Words of what torch says where it takes no gradients of examples one by one.
 _OF_TORCH_FUNC: Final = ("torch.func", "functorch", "vmap", "transform", "data pointer")
 _RECURRENT: Final = (nn.RNNBase, nn.RNNCellBase)
@@ -57,9 +63,9 @@ _READ_ONLY: Final = (
 
 
 def clipped_sum(
-    gradients: Tensors, norm: float, arithmetic: Real, clip: Clip
+    gradients: Mapping[str, Part], norm: float, arithmetic: Real, clip: Clip
 ) -> tuple[Tensors, Tensors]:
-    """Return the sum of clipped gradients in rows, and that of the second query.
+    """Return the sum of clipped gradients, and that of the second query.
 
     Each group, of all parameters or a layer's, is clipped to ``norm / sqrt(number of groups)``.
     """
@@ -69,20 +75,19 @@ def clipped_sum(
     for name in gradients:
         groups.setdefault(name.rpartition(".")[0] if clip.per_layer else "", []).append(name)
     for names in groups.values():
-        given = [gradients[name] for name in names]
-        parts = [one.reshape(len(one), math.prod(one.shape[1:])) for one in given]
+        parts = [gradients[name] for name in names]
         limit = norm / math.sqrt(len(groups))
-        lengths = _length(torch.stack([_lengths(part, limit) for part in parts], dim=1))
+        lengths = length(torch.stack([part.lengths(limit) for part in parts], dim=1))
         weights = torch.ones_like(lengths).unsqueeze(0)
         if isinstance(clip, Online):
             weights = torch.cat([weights, (lengths > norm).to(weights).unsqueeze(0)])
         elif isinstance(clip, Quantile):
             queried["bits"] = (lengths <= norm).double().mul(2).sub(1).sum()
         found = arithmetic.sums(parts, lengths, norm, len(groups), weights)
-        for name, rows in zip(names, found, strict=True):
-            sums[name] = rows[0].reshape(gradients[name].shape[1:])
-            if len(rows) > 1:
-                queried[name] = rows[1].reshape(gradients[name].shape[1:])
+        for name, part, (own, *second) in zip(names, parts, found, strict=True):
+            sums[name] = own.reshape(part.shape)
+            for one in second:
+                queried[name] = one.reshape(part.shape)
     return sums, queried
 
 
@@ -101,60 +106,118 @@ def next_norm(
     return clip.moved(norm, sum(float(torch.sum(one * other)) for one, other in pairs))
 
 
-def _lengths(rows: Any, limit: float) -> Any:
-    """Return the length of each row in double precision, of blocks in the rows' own."""
-    if limit < _TINY:
-        return _length(rows.double())
-    width = rows.shape[1]
-    whole = width - width % _BLOCK
-    if whole == 0:
-        found = _length(rows).double()
-    else:
-        blocks = _length(rows[:, :whole].unflatten(1, (-1, _BLOCK))).double()
-        found = _length(torch.cat([blocks, _length(rows[:, whole:]).double().unsqueeze(1)], dim=1))
-    if not bool(torch.isfinite(found).all()):  # squares of 10^19 are infinite in single precision
-        largest = rows.abs().amax(dim=1).double().clamp(min=1.0)
-        found = largest * _length(rows.double() / largest.unsqueeze(1))
-    return found
-
-
-def _length(rows: Any) -> Any:
-    return torch.linalg.vector_norm(rows, dim=-1)
-
-
 def individual(
-    model: Any, loss_fn: LossFn, params: Tensors, kept: Tensors, chunk: Examples, by_batch: bool
-) -> tuple[Tensors, Any]:
-    """Return the examples' gradients by the parameters in rows, and the sum of their losses.
+    model: Any,
+    loss_fn: LossFn,
+    params: Tensors,
+    kept: Tensors,
+    chunk: Examples,
+    layers: Layers,
+    by_batch: bool = False,
+    alone: bool = False,
+) -> tuple[dict[str, Any], Any]:
+    """Return the examples' gradients by the parameters, and the sum of their losses.
 
-    Or the gradient of that sum alone. Nothing of a microbatch is there for the next one.
+    They are in rows, those of chosen layers in factors; or, by batch, the gradient of that sum.
+    Nothing of a microbatch is there for the next one. ``alone``: always of a single example, with
+    nothing that takes several together.
     """
     if not chunk:
-        rows = () if by_batch else (0,)
-        return {name: value.new_zeros((*rows, *value.shape)) for name, value in params.items()}, 0.0
+        of_none = torch.zeros_like if by_batch else _no_rows
+        return {name: of_none(value) for name, value in params.items()}, 0.0
+    loss = _loss(model, loss_fn, list(params), kept, layers)
+    each = partial(vmap, in_dims=(None, *(0 for _ in chunk)), randomness="different")
+
+    def of_all(*given: Any) -> Any:
+        losses, seen = each(partial(loss, layers.probes))(*given)
+        return losses.sum(), seen
+
+    of_one = partial(loss, layers.probes)
+    taken = grad_and_value(of_all if by_batch else of_one, has_aux=True)
+    taken = taken if by_batch or alone else each(taken)
+    alone = alone and not by_batch
+    given = trees.tree_map(itemgetter(0), chunk) if alone else chunk
+    leaves = (*params.values(), *layers.probes.values())
+    try:
+        with _apart(model, loss_fn, params | kept):
+            found, (losses, seen) = taken(leaves, *given)
+            _check_all_taken(model, losses)
+        if alone:
+            found, seen = (list(map(_unsqueezed, several)) for several in (found, seen))
+        found = list(map(_in_single_precision, found))
+        sums, probed = dict(zip(params, found, strict=False)), found[len(params) :]
+        parts = sums if by_batch else layers.parts(sums, probed, seen)
+        return parts, losses.detach().sum()
+    except LayerDiffersError as error:
+        layers.drop(str(error))
+    return individual(model, loss_fn, params, kept, chunk, layers, by_batch, alone)
+
+
+def outputs_of(model: Any, params: Tensors, kept: Tensors, inputs: Any, size: int | None) -> Any:
+    """Return a model's outputs without gradients, each example's as ``individual`` has it."""
+
+    def one(example: Any) -> Any:
+        found = functional_call(together, given, (trees.tree_map(_unsqueezed, example),))
+        return trees.tree_map(lambda part: part.squeeze(0) if part.dim() else part, found)
+
+    together, given = _WithLoss(model, None), {f"model.{n}": v for n, v in (params | kept).items()}
+    with _apart(model, None, params | kept), torch.no_grad():
+        each = vmap(one, randomness="different")
+        found = [each(*chunk) for chunk in chunks((inputs,), size)]
+    return trees.tree_map(lambda *parts: torch.cat(parts), *found)
+
+
+def _unsqueezed(part: Any) -> Any:
+    return part.unsqueeze(0)
+
+
+def _no_rows(value: Any) -> Rows:
+    return Rows(value.new_zeros((0, *value.shape)))
+
+
+def _in_single_precision(gradient: Any) -> Any:
+    """Return a gradient in single precision at least: sums and lengths need its digits."""
+    return gradient.detach().to(torch.promote_types(gradient.dtype, torch.float32))
+
+
+def choose_layers(
+    model: Any, loss_fn: LossFn, params: Tensors, kept: Tensors, batch: Examples, layers: Layers
+) -> None:
+    """Choose by a batch's first example the layers whose gradients are taken in factors."""
+    first = trees.tree_map(itemgetter(slice(1)), batch)
+    device = next(iter(params.values())).device
+    again = partial(torch.random.fork_rng, [device] if device.type == "cuda" else [])
+    loss = partial(_loss(model, loss_fn, list(params), kept, layers), None)
+    each = vmap(loss, (None, *(0 for _ in batch)), randomness="different")
+    with _apart(model, loss_fn, params | kept), torch.no_grad(), again():
+        _, seen = each(tuple(params.values()), *first)
+    with again():
+        rows, _ = individual(model, loss_fn, params, kept, first, layers)
+    layers.choose(seen, params)
+    with again():
+        factored, _ = individual(model, loss_fn, params, kept, first, layers)
+    for name, row in rows.items():
+        if not are_alike(factored[name], row):
+            layers.drop(name.rpartition(".")[0])
+
+
+def _check_all_taken(model: Any, losses: Any) -> None:
+    """Raise where losses depend on parameters by a way that no gradient was taken along."""
     own = [one for one in model.parameters() if one.requires_grad]
-    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
-    places = (None, None, *(0 for _ in chunk))
-    loss = _loss(model, loss_fn)
-    each = vmap(loss if by_batch else grad_and_value(loss), places, randomness="different")
-    total = grad_and_value(lambda *both: each(*both, *chunk).sum())
-    with _untouched(modules, params | kept), torch.enable_grad(), _single_gradients(model):
-        found, losses = total(params, kept) if by_batch else each(params, kept, *chunk)
-        if losses.requires_grad:  # by a way that no gradient was taken along
-            past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
-            if any(one is not None for one in past):
-                raise IncompatibleError(_TAKEN_OUT)
-    return {name: one.detach() for name, one in found.items()}, losses.detach().sum()
+    if losses.requires_grad:
+        past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
+        if any(one is not None for one in past):
+            raise IncompatibleError(_TAKEN_OUT)
 
 
-def sensible(params: Tensors) -> int:
+def sensible(params: Tensors, layers: Layers) -> int:
     """Return how many examples' gradients are computed at once where nobody says.
 
     No data decide it. A CPU is fastest where gradients fit its cache, and no fewer than 8.
     """
-    gradient = sum(value.numel() * value.element_size() for value in params.values())
-    on_cpu = next(iter(params.values())).device.type == "cpu"
-    return int(max((_ON_CPU if on_cpu else _ELSEWHERE) // max(gradient, 1), _FEWEST))
+    first = next(iter(params.values()))
+    most = (_ON_CPU if first.device.type == "cpu" else _ELSEWHERE) // first.element_size()
+    return int(max(most // max(layers.entries(params), 1), _FEWEST))
 
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
@@ -162,40 +225,59 @@ def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
     count = len(trees.tree_leaves(examples)[0]) if examples else 1
     for start in range(0, count, size or count):
         block = slice(start, start + (size or count))
-        yield trees.tree_map(torch.clone, trees.tree_map(itemgetter(block), examples))
+        yield trees.tree_map(lambda part, block=block: part[block].clone(), examples)
 
 
 class _WithLoss(nn.Module):  # type: ignore[misc]  # torch may have no types
     """A model with its loss, which finds the parameters that are differentiated in the model."""
 
-    def __init__(self, model: Any, loss_fn: LossFn) -> None:
+    def __init__(self, model: Any, loss_fn: LossFn | None) -> None:
         super().__init__()
         self.model, self._loss_fn = model, (loss_fn,)
 
     def forward(self, given: Any, *targets: Any) -> Any:
         named = given if isinstance(given, dict) else {}
         places = () if isinstance(given, dict) else given if isinstance(given, tuple) else (given,)
-        found = self._loss_fn[0](self.model(*places, **named), *targets)
+        found = self.model(*places, **named)
+        if self._loss_fn[0] is None:
+            return found
+        found = self._loss_fn[0](found, *targets)
         if not isinstance(found, torch.Tensor) or found.is_complex():
             raise ParameterError("loss_fn", type(found).__name__, "one that returns a real tensor")
         return found.sum()
 
 
-def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
-    """Return the loss of one example as a function of the parameters and other tensors."""
+def _loss(
+    model: Any, loss_fn: LossFn, names: list[str], kept: Tensors, layers: Layers
+) -> Callable[..., Any]:
+    """Return the loss of one example, and what layers see, as a function of named tensors.
+
+    After the parameters of these names come the probes of layers, if there are any.
+    """
     together = _WithLoss(model, loss_fn)
 
-    def loss(params: Tensors, kept: Tensors, *example: Any) -> Any:
-        one = trees.tree_map(lambda part: part.unsqueeze(0), example)
-        given = {f"model.{name}": value for name, value in (params | kept).items()}
+    def loss(calls: Collection[Call] | None, leaves: Examples, *example: Any) -> Any:
+        one = trees.tree_map(_unsqueezed, example)
+        tensors = dict(zip(names, leaves, strict=False)) | kept
+        given = {f"model.{name}": value for name, value in tensors.items()}
         before = dict(given)
-        found = functional_call(together, given, one)
+        probes = None if calls is None else dict(zip(calls, leaves[len(names) :], strict=True))
+        with layers.watched(probes) as seen:
+            found = functional_call(together, given, one)
         for name, value in before.items():
             if given[name] is not value:  # functional_call says here what was put in its place
                 raise ParameterError("model", name.removeprefix("model."), _READ_ONLY)
-        return found
+        return found, seen if calls is None else tuple(seen[call] for call in calls)
 
     return loss
+
+
+@contextmanager
+def _apart(model: Any, loss_fn: LossFn | None, given: Tensors) -> Iterator[None]:
+    """Take gradients of examples each alone, and leave nothing behind; or raise."""
+    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
+    with _untouched(modules, given), torch.enable_grad(), _single_gradients(model):
+        yield
 
 
 @contextmanager

@@ -32,17 +32,20 @@ from hockeystick.adapters.loop import (
     checked_seed,
 )
 from hockeystick.adapters.torch import _checks
-from hockeystick.adapters.torch._batches import Batch, Loader, Loading, Processes
+from hockeystick.adapters.torch._batches import Batch, Loader, Loading, Processes, Row
 from hockeystick.adapters.torch._clipping import (
     LossFn,
-    Tensors,
+    choose_layers,
     chunks,
     clipped_sum,
     individual,
     next_norm,
+    outputs_of,
     sensible,
 )
+from hockeystick.adapters.torch._factors import Layers, Rows, Tensors
 from hockeystick.adapters.torch._noise import Correlated, Exact, Noisy, Real, secret_randomness
+from hockeystick.adapters.torch._own_loop import OwnLoop
 from hockeystick.adapters.torch._self_test import PrivateReplay
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
@@ -63,6 +66,9 @@ _IN_REAL: Final = (
 _ALONE: Final = (
     "Each example's gradient is the same in floats whichever examples share its microbatch; "
     "microbatch=1 ensures it."
+)
+_OWN: Final = (
+    "The loss of a batch is the {} of losses, each of one example's outputs and targets alone."
 )
 _NEIGHBOURS: Final = (
     "Noise is over the clipping norm, and an example's group is its own: neighbours differ by one "
@@ -91,8 +97,17 @@ class Private:
         self._noting: Callable[..., None] | None = None  # in replays
         self._account, self._processes, self._seed = loader.account, loader.processes, loader.seed
         self._norm, self._memory, self._loss = self._clip.norm, Tensors(), (0.0, 0)
-        hook = self.optimizer.register_step_pre_hook(_checks.refuse_open_step)
-        self._unguard = weakref.finalize(self, hook.remove)
+        self._layers: Layers | None = None
+        self._summed: Any = None  # the parameters, and the sums that the next step releases
+        self._gradients = Tensors()
+        self._released: tuple[Tensors, Tensors] | None = None
+        self._own: OwnLoop | None = None
+        this = weakref.ref(self)
+        hooks = (
+            self.optimizer.register_step_pre_hook(partial(_before_step, this)),
+            self.optimizer.register_step_post_hook(partial(_after_step, this)),
+        )
+        self._unguard = weakref.finalize(self, lambda: [hook.remove() for hook in hooks])
 
     @property
     def steps(self) -> int:
@@ -142,13 +157,15 @@ class Private:
         """
         answer = hs.epsilon(self.plan, _validate.one("delta", delta))
         more = (_NEIGHBOURS,) if self._arithmetic.correlated and answer.adjacency is None else ()
+        if self._own is not None:
+            more = (*more, _OWN.format(self._own.reduction))
         if self._arithmetic.name == "real":
             more, how = (*more, _IN_REAL), "in real arithmetic"
         elif self._microbatch != 1:
-            more, how = (_ALONE,), "assuming gradients that no microbatch changes"
+            more, how = (*more, _ALONE), "assuming gradients that no microbatch changes"
         else:
-            return answer
-        name = f"{answer.accountant} {how}"
+            how = ""
+        name = f"{answer.accountant} {how}".rstrip()
         return replace(answer, accountant=name, assumptions=(*answer.assumptions, *more))
 
     def step(self, loss_fn: LossFn, batch: Batch | None = None) -> None:
@@ -171,11 +188,80 @@ class Private:
         if not self._free.acquire(blocking=False):
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
         try:
-            self._step(loss_fn, self.loader.next() if batch is None else batch)
+            self._sum(loss_fn, self.loader.next() if batch is None else batch)
+            with _checks.stepping(self.optimizer):
+                self.optimizer.step()
         finally:
+            self._summed = None
             self._free.release()
 
-    def _step(self, loss_fn: LossFn, batch: Batch) -> None:
+    def own_loop(
+        self, *, reduction: Literal["mean", "sum"] = "mean"
+    ) -> tuple[torch.nn.Module, Iterator[Any]]:
+        """Return a model and batches for a loop of one's own, whose optimizer's steps are private.
+
+        For each batch of ``inputs, *targets``, call the model with the inputs as they are, compute
+        a loss of its outputs, and call ``loss.backward()`` and ``optimizer.step()``, each once. A
+        batch may have no rows; its step is one of noise.
+
+        Guarantees:
+            As for ``step``, where the loss of a batch is the mean or the sum, as ``reduction``
+            says, of losses each of one example's outputs and targets: no mean over the words of all
+            texts, and no outputs that are held against one another.
+
+        Raises:
+            ParameterError: By the model, if its inputs are not the batch that was given last.
+            IncompatibleError: By ``backward`` or ``step``, after a second backward pass, without
+                one, or with gradients that the loss has of weights themselves; by the next batch,
+                if no step used the last one.
+
+        Example:
+            >>> import torch
+            >>> import hockeystick as hs
+            >>> from hockeystick.adapters.torch import make_private
+            >>> model = torch.nn.Linear(2, 2)
+            >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            >>> data = torch.utils.data.TensorDataset(torch.randn(100, 2), torch.ones(100).long())
+            >>> plan = hs.DPSGD(examples=100, batch_size=20, steps=3, noise_multiplier=2)
+            >>> private = make_private(model, optimizer, data, plan)
+            >>> private_model, batches = private.own_loop(reduction="mean")
+            >>> for inputs, targets in batches:
+            ...     loss = torch.nn.functional.cross_entropy(private_model(inputs), targets)
+            ...     loss.backward()
+            ...     optimizer.step()
+            ...     optimizer.zero_grad()
+            >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
+            True
+        """
+        own = self._own = OwnLoop(self, reduction)
+        return own, own.batches()
+
+    def _outputs(self, inputs: Any, key: int) -> tuple[Any, int | None]:
+        """Return a model's outputs for a batch, and of how many examples at once."""
+        params, kept = _checks.copies(self.model)
+        size = self._at_once(params)
+        device = next(iter(params.values())).device
+        with secret_randomness(key, self.steps, device):
+            found = outputs_of(self.model, params, kept, inputs, size)
+        return found, size
+
+    def _at_once(self, params: Tensors) -> int | None:
+        layers = self._layers or Layers(self.model)
+        return sensible(params, layers) if self._microbatch == "auto" else self._microbatch
+
+    def _sum(
+        self,
+        loss_fn: LossFn,
+        batch: Batch,
+        examples: Row | None = None,
+        key: int | None = None,
+        size: int | None = None,
+    ) -> None:
+        """Sum a batch's clipped gradients, for the optimizer's next step to release.
+
+        In a loop of one's own, of other examples with the batch's inputs, by the key with which
+        they were computed, of so many at once.
+        """
         processes = self._processes
         facts = {"run": self._account.run, "steps": self.steps, "clipping norm": self._norm}
         with processes.together("step", lambda: facts | {"weights": _checks.digest(self.model)}):
@@ -191,16 +277,45 @@ class Private:
             _checks.check_precision(device)
             if self._seed is None:
                 self._release.check(self.model)
-            with secret_randomness(self._seed, batch.step, device):
-                sums, queried = self._summed(loss_fn, batch, params, kept)
-        sums, queried = processes.summed(sums), processes.summed(queried)
+            given = batch.examples if examples is None else examples
+            with secret_randomness(self._seed if key is None else key, batch.step, device):
+                sums, queried = self._clipped(loss_fn, given, params, kept, size)
+        self._summed = params, processes.summed(sums), processes.summed(queried)
+
+    def _clipped(
+        self, loss_fn: LossFn, batch: Row, params: Tensors, kept: Tensors, size: int | None
+    ) -> tuple[Tensors, Tensors]:
+        device = next(iter(params.values())).device
+        examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch)
+        given = self.model, loss_fn, params, kept
+        if self._layers is None:
+            self._layers = Layers(self.model)
+            if examples and self._arithmetic.name == "real" and not self._by_batch:
+                choose_layers(*given, examples, self._layers)
+        size = size or self._at_once(params)
+        by_batch = self._by_batch
+        sums, queried, total = Tensors(), Tensors(), 0.0
+        for chunk in chunks(examples, size):
+            found: Any
+            found, losses = individual(*given, chunk, self._layers, by_batch, size == 1)
+            total, more = total + losses, Tensors()
+            if not by_batch:
+                found, more = clipped_sum(found, self._norm, self._arithmetic, self._clip)
+            sums, queried = _joined(sums, found), _joined(queried, more)
+        self._loss = total, len(trees.tree_leaves(examples)[0]) if examples else 0
+        return sums, queried
+
+    def _release_sums(self) -> None:
+        """Count a step, and give the optimizer the noisy means of what was summed for it."""
+        params, sums, queried = self._summed
+        processes, step, self._summed = self._processes, self.steps, None
         # From here on a kill leaves a step that is counted, whether or not it was released.
         with processes.together("count"):
             if processes.first:
                 self._account.count()
         with processes.together("release"):
             if processes.first:
-                gradients, answers = self._noised(batch.step, params, sums, queried)
+                gradients, answers = self._noised(step, params, sums, queried)
             else:
                 self._account.count()  # what the first one did
                 gradients, answers = (
@@ -208,23 +323,19 @@ class Private:
                     for parts in (sums, queried)
                 )
         self._release.note(self.model, self.steps)
-        self._use(processes.sent(gradients), processes.sent(answers))
+        gradients, answers = processes.sent(gradients), processes.sent(answers)
+        if self._noting is not None:
+            self._noting(self, gradients, answers)
+        for name, value in self.model.named_parameters():
+            value.grad = gradients.get(name)
+        self._gradients, self._released = gradients, (gradients, answers)
 
-    def _summed(
-        self, loss_fn: LossFn, batch: Batch, params: Tensors, kept: Tensors
-    ) -> tuple[Tensors, Tensors]:
-        device = next(iter(params.values())).device
-        examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
-        size = sensible(params) if self._microbatch == "auto" else self._microbatch
-        sums, queried, total = Tensors(), Tensors(), 0.0
-        for chunk in chunks(examples, size):
-            found, losses = individual(self.model, loss_fn, params, kept, chunk, self._by_batch)
-            total, more = total + losses, Tensors()
-            if not self._by_batch:
-                found, more = clipped_sum(found, self._norm, self._arithmetic, self._clip)
-            sums, queried = _joined(sums, found), _joined(queried, more)
-        self._loss = total, len(batch)
-        return sums, queried
+    def _end_step(self) -> None:
+        """Take over what was released, once the optimizer has used it."""
+        if self._released is not None:
+            self._norm = next_norm(self._clip, self._norm, self._memory, *self._released)
+            self._arithmetic.done(self.steps)
+            self._released = None
 
     @property
     def _by_batch(self) -> bool:
@@ -234,7 +345,7 @@ class Private:
         self, step: int, params: Tensors, sums: Tensors, queried: Tensors
     ) -> tuple[Tensors, Tensors]:
         if self._by_batch:
-            alone = {name: value.unsqueeze(0) for name, value in sums.items()}
+            alone = {name: Rows(value.unsqueeze(0)) for name, value in sums.items()}
             sums, _ = clipped_sum(alone, self._norm, self._arithmetic, self._clip)
         size, units = self.loader.sampler.expected(step), self._arithmetic.units(self._norm)
         divisor = size if self._arithmetic.correlated else size * units / self._norm
@@ -244,16 +355,6 @@ class Private:
         gradients = _released(sums, own, divisor, noisy, params)
         size *= _query_units(self._clip, units)
         return gradients, _released(queried, other, size, noisy, params)
-
-    def _use(self, gradients: Tensors, answers: Tensors) -> None:
-        if self._noting is not None:
-            self._noting(self, gradients, answers)
-        for name, value in self.model.named_parameters():
-            value.grad = gradients.get(name)
-        with _checks.stepping(self.optimizer):
-            self.optimizer.step()
-        self._norm = next_norm(self._clip, self._norm, self._memory, gradients, answers)
-        self._arithmetic.done(self.steps)
 
     def _noise_multiplier(self, step: int) -> float:
         plan: Any = self._account.plan
@@ -360,6 +461,32 @@ class Private:
         if self._path is None:
             raise ParameterError("checkpoint", None, "a path given to make_private by counting=")
         return os.fspath(self._path)
+
+
+def _before_step(this: Any, optimizer: Any, places: Any, named: Any) -> Any:
+    """Release what was summed for an optimizer's step, or refuse the step."""
+    loop = this()
+    told: Any = None
+    if loop is None or loop.optimizer is not optimizer:
+        return None
+    if loop._own is not None and loop._summed is None:
+        closure = named.get("closure", next(iter(places[1:]), None))
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+            told = (optimizer, lambda: loss), {}
+        loop._own.sum()
+    if loop._summed is not None:
+        loop._release_sums()
+    else:
+        _checks.check_stepping(optimizer)
+    return told
+
+
+def _after_step(this: Any, optimizer: Any, *_: object) -> None:
+    loop = this()
+    if loop is not None and loop.optimizer is optimizer:
+        loop._end_step()
 
 
 def _deviations(

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Tensors = dict[str, Any]
-Rows = list[Any]
+Sums = list[Any]
 # What adds noise of a standard deviation in units to the sum of that name, in doubles.
 Noisy = Callable[[str, Any, float], Any]
 NORM: Final = 2**22
@@ -81,7 +81,7 @@ class Real:
         """Return a noise multiplier times a number of units, rounded up."""
         return float_up(largest_reading(noise_multiplier) * Fraction(units))
 
-    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
+    def sums(self, parts: Sums, lengths: Any, norm: float, groups: int, weights: Any) -> Sums:
         """Return for each part of the gradients their clipped sums, one for each row of weights.
 
         Parts have a row for each example, whose gradient in one of the groups they are together, of
@@ -94,8 +94,8 @@ class Real:
         kept = scales >= _LEAST
         if not bool(kept.all()):
             scales = torch.where(kept, scales, 0.0)
-            parts = [torch.where(kept.unsqueeze(1), part, 0.0) for part in parts]
-        return [(weights * scales).to(part.dtype) @ part for part in parts]
+            parts = [part.kept(kept) for part in parts]
+        return [part.summed(weights * scales) for part in parts]
 
     def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
         """Return what adds a step's noise to the sums of these parameters' gradients."""
@@ -122,13 +122,14 @@ class Exact(Real):
     def units(self, norm: float) -> float:
         return NORM
 
-    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
+    def sums(self, parts: Sums, lengths: Any, norm: float, groups: int, weights: Any) -> Sums:
         """Return sums of integers of squared length at most ``2^44/groups``, in float64.
 
         A gradient is scaled to where rounding, by at most 1/2 in each coordinate, stays within.
         """
         limit = NORM**2 // groups
-        entries = sum(part.shape[1] for part in parts)
+        matrices = [part.matrix for part in parts]
+        entries = sum(one.shape[1] for one in matrices)
         within = max(_ROOM * math.sqrt(limit) - math.sqrt(entries) / 2, 0.0)
         scales = (within / lengths).clamp(max=NORM / norm)
         over = ~torch.isfinite(lengths)
@@ -136,8 +137,8 @@ class Exact(Real):
             scales = torch.where(over, shrunk * scales if shrunk else 0.0, scales)
             left = scales != 0
             if not bool(left.all()):
-                parts = [torch.where(left.unsqueeze(1), part, 0.0) for part in parts]
-            found, squares = _rounded(parts, scales, weights)
+                matrices = [torch.where(left.unsqueeze(1), one, 0.0) for one in matrices]
+            found, squares = _rounded(matrices, scales, weights)
             over = ~(squares <= limit)
             if not bool(over.any()):
                 break
@@ -179,7 +180,7 @@ class Correlated(Real):
         self._at = 0  # the steps that have come to their end, with noise that is known
         self.key: int = secrets.randbits(_KEY_BITS) if seed is None else seed
 
-    def sums(self, parts: Rows, lengths: Any, norm: float, groups: int, weights: Any) -> Rows:
+    def sums(self, parts: Sums, lengths: Any, norm: float, groups: int, weights: Any) -> Sums:
         return [one.double() for one in super().sums(parts, lengths, norm, groups, weights)]
 
     def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
@@ -219,7 +220,7 @@ class Correlated(Real):
         self._at = steps
 
 
-def _rounded(parts: Rows, scales: Any, weights: Any) -> tuple[Rows, Any]:
+def _rounded(parts: Sums, scales: Any, weights: Any) -> tuple[Sums, Any]:
     """Return sums of scaled and rounded rows by weights, and each row's squared length."""
     squares = scales.new_zeros((len(scales), LANES))
     found = [weights.new_zeros((len(weights), part.shape[1])) for part in parts]

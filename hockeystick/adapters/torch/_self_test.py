@@ -19,7 +19,7 @@ from torch.utils.data import Dataset
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler, numbers
 from hockeystick.adapters.torch import _checks
-from hockeystick.adapters.torch._clipping import Tensors
+from hockeystick.adapters.torch._factors import Tensors
 from hockeystick.adapters.torch._noise import all_keyed
 from hockeystick.audit.recording import Kind, Neighbour, Run
 from hockeystick.audit.recording.replay import FACTORS, ReplayEnded, Tape, neighbours_of

@@ -8,6 +8,8 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.torch import Counting, Loading
 from hockeystick.adapters.torch import make_private as made
+from hockeystick.adapters.torch._clipping import clipped_sum
+from hockeystick.adapters.torch._factors import Rows
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -24,6 +26,11 @@ def make_private(*given: Any, **options: Any) -> Any:
         if own:
             values[name] = kind(**{one: options.pop(one) for one in own})
     return made(*given, **options | values)
+
+
+def clipped(gradients: dict[str, Any], *how: Any) -> Any:
+    """Return the clipped sum of gradients in rows, and that of the second query."""
+    return clipped_sum({name: Rows(rows) for name, rows in gradients.items()}, *how)
 
 
 def make_data(examples: int = EXAMPLES) -> Any:

@@ -17,13 +17,13 @@ from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant
-from hockeystick.adapters.torch._clipping import clipped_sum
 from hockeystick.adapters.torch._noise import Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import (
     EXAMPLES,
     LOSS,
     Zeros,
+    clipped,
     do_step,
     make_data,
     make_loop,
@@ -203,7 +203,7 @@ def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
 ) -> None:
     gradients = {"w": torch.full((1, entries), scale), "b": torch.full((1, 1), scale)}
     before = float(scale * (entries + 1) ** 0.5)
-    sums, _ = clipped_sum(gradients, norm, arithmetic, Constant(norm))
+    sums, _ = clipped(gradients, norm, arithmetic, Constant(norm))
     units = norm / arithmetic.units(norm)
     found = float(torch.cat([sums["w"], sums["b"]]).double().norm()) * units
     if isinstance(arithmetic, Exact):

@@ -19,11 +19,11 @@ import torch
 import hockeystick as hs
 from hockeystick.adapters.loop import bits, numbers
 from hockeystick.adapters.torch import Constant, Online, Quantile, _noise
-from hockeystick.adapters.torch._clipping import clipped_sum
+from hockeystick.adapters.torch._factors import Rows
 from hockeystick.adapters.torch._noise import Exact, all_keyed, keyed, normals
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
-from tests.adapters.torch.loops import DEVICE, make_private
+from tests.adapters.torch.loops import DEVICE, clipped, make_private
 
 UNITS = 2**22
 EXAMPLES = 8
@@ -53,7 +53,7 @@ def _trained(private: Any, steps: int = 1) -> Any:
 def _integers(gradients: dict[str, Any], norm: float, *, layers: bool = False) -> list[Any]:
     clip = Constant(1.0, per_layer=layers)
     alone = [{name: one[n : n + 1].to(DEVICE) for name, one in gradients.items()} for n in range(2)]
-    found = [clipped_sum(one, norm, Exact(), clip)[0] for one in alone]
+    found = [clipped(one, norm, Exact(), clip)[0] for one in alone]
     return [np.concatenate([one.cpu().numpy().ravel() for one in part.values()]) for part in found]
 
 
@@ -125,7 +125,7 @@ def test_the_limit_is_kept_where_lengths_are_wrong(told: float) -> None:
     rows = torch.randn(2, 500, dtype=torch.float64, device=DEVICE)
     lengths = rows.norm(dim=1) * told
     each = torch.eye(2, dtype=torch.float64, device=DEVICE)
-    (found,) = Exact().sums([rows], lengths, 1.0, 1, each)
+    (found,) = Exact().sums([Rows(rows)], lengths, 1.0, 1, each)
     for one in found:
         square = _square(one.cpu().numpy())
         assert square <= UNITS**2
@@ -137,7 +137,7 @@ def test_one_beyond_the_limit_is_too_much() -> None:
     rows = torch.tensor([[UNITS, 1.0], [UNITS, 0.0]], device=DEVICE)
     each = torch.eye(2, dtype=torch.float64, device=DEVICE)
     # Lengths of 1 are wrong, so that both are left as they are.
-    (found,) = Exact().sums([rows], torch.ones(2, device=DEVICE).double(), UNITS, 1, each)
+    (found,) = Exact().sums([Rows(rows)], torch.ones(2, device=DEVICE).double(), UNITS, 1, each)
     assert 0.98 * UNITS**2 < _square(found[0].cpu().numpy()) < UNITS**2
     assert found[1].tolist() == [UNITS, 0]
 
@@ -239,7 +239,7 @@ def test_the_quantiles_bits_are_counted_in_halves_and_paid_for_by_the_gradients(
 def test_the_online_rules_directions_are_the_clipped_integers() -> None:
     rows = torch.tensor([[3.0, 4.0], [0.0, 0.5], [0.0, -200.0]], device=DEVICE)
     gradients = {"w": rows.double()}
-    sums, directions = clipped_sum(gradients, 1.0, Exact(), Online(1.0))
+    sums, directions = clipped(gradients, 1.0, Exact(), Online(1.0))
     assert (sums["w"] / UNITS).tolist() == pytest.approx([0.6, 0.3], abs=1e-5)
     assert (directions["w"] / UNITS).tolist() == pytest.approx([0.6, -0.2], abs=1e-5)
 

@@ -1,0 +1,159 @@
+"""Gradients in factors: the same sums as in rows, and no length that is too small."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import hockeystick as hs
+from hockeystick.adapters.torch import Constant, Quantile
+from hockeystick.adapters.torch._factors import Layers, LookedUp, Outer, Rows
+from tests.adapters.torch.loops import make_private
+
+EXAMPLES, WORDS, CLASSES = 12, 20, 3
+PLAN = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=2, noise_multiplier=1)
+
+
+class _Text(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A layer that is called twice, one without a bias, and words that may be padding or tied."""
+
+    def __init__(self, padding: int | None = None, *, tied: bool = False) -> None:
+        super().__init__()
+        self.words, self.twice = nn.Embedding(WORDS, 16, padding_idx=padding), nn.Linear(16, 16)
+        self.wide, self.last = nn.Linear(16, WORDS, bias=False), nn.Linear(WORDS, CLASSES)
+        self.drop = nn.Dropout(0.3)
+        if tied:
+            self.wide.weight = self.words.weight
+
+    def forward(self, text: Any) -> Any:
+        hidden = self.drop(self.twice(torch.tanh(self.twice(self.words(text)))))
+        return self.last(self.wide(hidden).mean(dim=1))
+
+
+class _WithPenalty(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model that gives the square of a weight beside its outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(5, 8), nn.Linear(8, CLASSES)
+
+    def forward(self, rows: Any) -> Any:
+        return self.last(torch.relu(self.first(rows))), self.first.weight.square().sum()
+
+
+class _Sloped(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model that gives the gradient of what its layers give."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 1))
+
+    def forward(self, rows: Any) -> Any:
+        return torch.func.grad(lambda one: self.layers(one).sum())(rows).square().sum(dim=1)
+
+
+def _rows() -> Any:
+    return torch.randn(EXAMPLES, 5), torch.randint(CLASSES, (EXAMPLES,))
+
+
+def _texts() -> Any:
+    return torch.randint(WORDS, (EXAMPLES, 4)), torch.randint(CLASSES, (EXAMPLES,))
+
+
+def _mlp() -> Any:
+    return nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, CLASSES))
+
+
+def _penalised(outputs: Any, targets: Any) -> Any:
+    return cross_entropy(outputs[0], targets) + 0.1 * outputs[1]
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "loss", "options", "chosen"),
+    [
+        (_mlp, _rows, cross_entropy, {}, {"0", "2"}),
+        (_mlp, _rows, cross_entropy, {"microbatch": 1}, {"0", "2"}),
+        (_mlp, _rows, cross_entropy, {"clipping": Quantile(0.1, bit_noise=2.0)}, {"0", "2"}),
+        (_mlp, _rows, cross_entropy, {"clipping": Constant(0.1, per_layer=True)}, {"0", "2"}),
+        (_Text, _texts, cross_entropy, {"microbatch": 5}, {"words", "twice", "wide", "last"}),
+        (lambda: _Text(3), _texts, cross_entropy, {}, {"words", "twice", "wide", "last"}),
+        (lambda: _Text(tied=True), _texts, cross_entropy, {}, {"twice", "last"}),
+        (_WithPenalty, _rows, _penalised, {}, {"last"}),
+        (_Sloped, _rows, lambda outputs, targets: outputs.sum(), {}, set()),
+    ],
+)
+def test_sums_are_those_of_rows(
+    model: Callable[[], Any], data: Any, loss: Any, options: Any, chosen: set[str]
+) -> None:
+    torch.manual_seed(0)
+    first, dataset = model(), torch.utils.data.TensorDataset(*data())
+    found = []
+    for in_rows in (False, True):
+        trained = copy.deepcopy(first)
+        optimizer = torch.optim.SGD(trained.parameters(), lr=0.5)
+        given = {"clipping": 0.1, "arithmetic": "real", "not_private": 1} | options
+        private = make_private(trained, optimizer, dataset, PLAN, **given)
+        private._layers = Layers(trained) if in_rows else None
+        for batch in private.loader:
+            private.step(loss, batch)
+        assert {name for name, _ in private._layers.probes} == (set() if in_rows else chosen)
+        found.append(torch.cat([one.detach().flatten() for one in trained.parameters()]))
+    assert torch.allclose(*found, rtol=1e-5, atol=1e-6)
+
+
+def test_a_layer_that_is_called_otherwise_is_taken_in_rows() -> None:
+    class Often(nn.Module):  # type: ignore[misc]  # torch may have no types
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.times = nn.Linear(5, 5), 1
+
+        def forward(self, rows: Any) -> Any:
+            for _ in range(self.times):
+                rows = self.layer(rows)
+            return rows
+
+    model = Often()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    dataset = torch.utils.data.TensorDataset(*_rows())
+    private = make_private(model, optimizer, dataset, PLAN, arithmetic="real")
+    private.step(cross_entropy)
+    assert private._layers.probes
+    model.times = 2
+    private.step(cross_entropy)
+    assert not private._layers.probes
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-3, 1.0, 1e12, 1e25])
+@pytest.mark.parametrize("apart", [0.0, 1e-7, 1e-4, 1.0])
+def test_no_length_is_too_small_where_places_cancel(size: float, apart: float) -> None:
+    torch.manual_seed(2)
+    once, outputs = torch.randn(3, 1, 40), torch.randn(3, 1, 30) * size
+    inputs = torch.cat([once, once * (1.0 + apart)], dim=1)
+    part = Outer(inputs, torch.cat([outputs, -outputs], dim=1))
+    exact = torch.einsum("bti,btj->bij", part.outputs.double(), inputs.double())
+    lengths = part.lengths(1e-20 if size < 1e-20 else 1.0)
+    assert bool((lengths >= exact.flatten(1).norm(dim=1) * (1.0 - 1e-6)).all())
+    alone = Outer(once, outputs).lengths(1e-20 if size < 1e-20 else 1.0)
+    assert torch.allclose(alone, once.double().norm(dim=(1, 2)) * outputs.double().norm(dim=(1, 2)))
+
+
+def test_lengths_and_sums_of_what_is_looked_up_are_those_of_a_matrix() -> None:
+    torch.manual_seed(3)
+    places, outputs = torch.randint(4, (5, 6)), torch.randn(5, 6, 3)
+    part = LookedUp(places, outputs, 4)
+    matrix = torch.zeros(5, 4, 3)
+    for example in range(5):
+        matrix[example].index_add_(0, places[example], outputs[example])
+    weights, kept = torch.rand(2, 5), torch.tensor([True, False, True, True, False])
+    assert torch.allclose(part.lengths(1.0), Rows(matrix).lengths(1.0))
+    for one, other in ((part, Rows(matrix)), (part.kept(kept), Rows(matrix).kept(kept))):
+        assert torch.allclose(one.summed(weights), other.summed(weights), atol=1e-6)

@@ -1,0 +1,158 @@
+"""Loops of one's own: the same steps as those of the private loop, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+
+import hockeystick as hs
+from hockeystick.errors import IncompatibleError, ParameterError
+from tests.adapters.torch.loops import EXAMPLES, LOSS, make_data, make_loop
+
+PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=1, steps=12, noise_multiplier=1)
+
+
+def _model() -> Any:
+    torch.manual_seed(4)
+    return nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.4), nn.Tanh(), nn.Linear(8, 2))
+
+
+def _weights(private: Any) -> Any:
+    return torch.cat([one.detach().flatten() for one in private.model.parameters()])
+
+
+def _trained(reduction: Any, **options: Any) -> Any:
+    private = make_loop(PLAN, _model(), **options)
+    model, batches = private.own_loop(reduction=reduction)
+    sizes = []
+    for inputs, targets in batches:
+        sizes.append(len(inputs))
+        LOSS(model(inputs), targets, reduction=reduction).backward()
+        private.optimizer.step()
+        private.optimizer.zero_grad()
+    assert options == {} or {0, 2} <= set(sizes)
+    return private
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("options", [{}, {"arithmetic": "real"}, {"microbatch": 1}], ids=str)
+def test_the_weights_are_those_of_private_steps(reduction: str, options: Any) -> None:
+    usual = make_loop(PLAN, _model(), not_private=6, **options)
+    for batch in usual.loader:
+        usual.step(LOSS, batch)
+    own = _trained(reduction, not_private=6, **options)
+    assert torch.allclose(_weights(usual), _weights(own), atol=1e-6)
+    assert own.steps == PLAN.total_steps
+
+
+def test_what_ran_costs_what_the_plan_costs() -> None:
+    own = _trained("mean")
+    assert own.spent(1e-5).upper == hs.epsilon(PLAN, 1e-5).upper
+    assert any("mean" in one for one in own.spent(1e-5).assumptions)
+
+
+def test_a_closure_is_called_before_the_step() -> None:
+    private = make_loop(PLAN, _model())
+    model, batches = private.own_loop()
+    inputs, targets = next(batches)
+
+    def closure() -> Any:
+        loss = LOSS(model(inputs), targets)
+        loss.backward()
+        return loss
+
+    assert private.optimizer.step(closure).dim() == 0
+    assert private.steps == 1
+
+
+def test_without_gradients_the_model_is_as_it_is() -> None:
+    private = make_loop(PLAN, _model().eval())
+    model, _ = private.own_loop()
+    rows = make_data()[:][0]
+    with torch.no_grad():
+        assert torch.equal(model(rows), private.model(rows))
+
+
+def _other_rows(model: Any, batch: Any, optimizer: Any) -> None:
+    model(make_data()[:2][0])
+
+
+def _moved(model: Any, batch: Any, optimizer: Any) -> None:
+    model(batch[0] - batch[0].mean(dim=0))
+
+
+def _written(model: Any, batch: Any, optimizer: Any) -> None:
+    batch[0].add_(1.0)
+    model(batch[0])
+
+
+def _called_twice(model: Any, batch: Any, optimizer: Any) -> None:
+    model(batch[0])
+    model(batch[0])
+
+
+def _two_backwards(model: Any, batch: Any, optimizer: Any) -> None:
+    loss = LOSS(model(batch[0]), batch[1])
+    loss.backward(retain_graph=True)
+    loss.backward()
+
+
+def _no_backward(model: Any, batch: Any, optimizer: Any) -> None:
+    model(batch[0])
+    optimizer.step()
+
+
+def _two_steps(model: Any, batch: Any, optimizer: Any) -> None:
+    LOSS(model(batch[0]), batch[1]).backward()
+    optimizer.step()
+    optimizer.step()
+
+
+def _touched(model: Any, batch: Any, optimizer: Any) -> None:
+    loss = LOSS(model(batch[0]), batch[1])
+    (loss + sum(one.square().sum() for one in model.parameters())).backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("misuse", "error", "counted"),
+    [
+        (_other_rows, ParameterError, 0),
+        (_moved, ParameterError, 0),
+        (_written, ParameterError, 0),
+        (_called_twice, ParameterError, 0),
+        (_two_backwards, IncompatibleError, 0),
+        (_no_backward, IncompatibleError, 0),
+        (_touched, IncompatibleError, 0),
+        (_two_steps, IncompatibleError, 1),
+    ],
+)
+def test_misuse_is_refused(misuse: Callable[..., None], error: Any, counted: int) -> None:
+    private = make_loop(PLAN, _model())
+    model, batches = private.own_loop()
+    batch = next(batches)
+    before = _weights(private)
+    with pytest.raises(error):
+        misuse(model, batch, private.optimizer)
+    assert private.steps == counted
+    assert torch.equal(before, _weights(private)) is (counted == 0)
+
+
+def test_a_batch_that_no_step_used_is_refused() -> None:
+    model, batches = make_loop(PLAN, _model()).own_loop()
+    inputs, targets = next(batches)
+    LOSS(model(inputs), targets).backward()
+    with pytest.raises(IncompatibleError, match="was drawn and not used"):
+        next(batches)
+
+
+def test_a_reduction_is_the_mean_or_the_sum() -> None:
+    with pytest.raises(ParameterError, match="reduction"):
+        make_loop(PLAN, _model()).own_loop(reduction="none")

@@ -145,7 +145,7 @@ $(VENV)/.installed-docs: $(SETUP) | $(VENV)/.installed
 $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
 	@echo "Installing PyTorch and the other accountants to compare with (once; minutes)"
 	@$(PIP) '$(TORCH)'
-	@$(PIP) -e '.[test,docs,notebooks,peers,torch,huggingface,jax,opacus,optuna,ray,flower,postgres,pandas,examples]'
+	@$(PIP) -e '.[test,docs,notebooks,peers,torch,trl,lightning,jax,opacus,optuna,ray,flower,postgres,pandas,examples]'
 	@touch $@
 
 # Each `name>=bound` of install_requires, as `name==bound`.

@@ -13,6 +13,7 @@ from typing import Final
 _PLUGS: Final = {
     "dp_accounting": "dp_accounting",
     "flower": "flwr",
+    "huggingface": "transformers",
     "loop": "numpy",
     "opacus": "opacus",
     "optuna": "optuna",

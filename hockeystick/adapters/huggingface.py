@@ -8,7 +8,6 @@ and noised.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -21,8 +20,9 @@ try:
     import torch
     from transformers import Trainer
 
-    from hockeystick.adapters.torch import Counting, Loading, Private, make_private
+    from hockeystick.adapters.torch import Counting, Loading, make_private
     from hockeystick.adapters.torch._batches import Batch, without_rows
+    from hockeystick.adapters.torch._own_loop import Batches
 except ModuleNotFoundError as error:
     raise missing(error, "transformers", "huggingface") from error
 
@@ -69,7 +69,7 @@ class PrivateSteps:
         self._pad_to, self._counting = pad_to, counting
         own = ("clipping", "arithmetic", "microbatch", "not_private")
         self._how: dict[str, Any] = {name: options.pop(name) for name in own if name in options}
-        self.private: Private | None = None
+        self.private: Any = None  # until it trains
         super().__init__(*given, **options)
         arguments: Any = self.args  # type: ignore[attr-defined]  # the trainer's
         for name, allowed in (("gradient_accumulation_steps", 1), ("fp16", False)):
@@ -78,6 +78,7 @@ class PrivateSteps:
 
     def get_train_dataloader(self) -> Any:
         trainer: Any = self
+        trainer.args.num_train_epochs, trainer.args.max_steps = 1, -1  # the plan has all steps
         trainer.create_optimizer()
         loading = Loading(
             collate=trainer._get_collator_with_removed_columns(trainer.data_collator, "training"),
@@ -93,13 +94,17 @@ class PrivateSteps:
             counting=self._counting,
             **self._how,
         )
-        self._batches = _Batches(self.private)
-        return self._batches
+        return Batches(self.private, self._give)
+
+    def _give(self, batch: Batch) -> Any:
+        """Return the model's inputs of a batch, perhaps of no rows."""
+        self._batch = batch
+        return (batch.examples or without_rows(self.private.loader.one_example()))[0]
 
     def training_step(self, model: Any, *given: Any, **named: Any) -> Any:
         """Take the gradients of the batch given last; the optimizer's step releases them."""
         model.train()
-        self._batches.sum(lambda output: output["loss"])
+        self.private._sum(lambda output: output["loss"], self._batch)
         return torch.zeros((), device=next(model.parameters()).device)
 
     def _load_from_checkpoint(self, *given: Any, **named: Any) -> None:
@@ -143,24 +148,3 @@ class PrivateTrainer(PrivateSteps, Trainer):  # type: ignore[misc]  # theirs may
         >>> trainer.private.spent(1e-3).upper == hs.epsilon(plan, 1e-3).upper
         True
     """
-
-
-@final
-class _Batches:
-    """The inputs of each step that is left."""
-
-    def __init__(self, private: Private) -> None:
-        self._private = private
-        self._last: Batch
-
-    def __len__(self) -> int:
-        return self._private.left
-
-    def sum(self, loss_fn: Any) -> None:
-        """Sum the clipped gradients of the batch given last."""
-        self._private._sum(loss_fn, self._last)
-
-    def __iter__(self) -> Iterator[Any]:
-        for batch in self._private.loader:
-            self._last = batch
-            yield (batch.examples or without_rows(self._private.loader.one_example()))[0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
 import warnings
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +23,8 @@ import torch
 import transformers
 
 import hockeystick as hs
-from hockeystick.errors import ParameterError
+from hockeystick.adapters.huggingface import PrivateSteps, PrivateTrainer
+from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import DEVICE, make_private
 
 pytestmark = [
@@ -169,3 +172,108 @@ def test_the_recipe_tells_texts_apart_and_trains_adapters_alone_within_its_budge
     assert all("lora_" in name or "modules_to_save" in name for name in changed)
     # The noise is not seeded. A guess is right of more than 65 % with a probability of 6e-8.
     assert recipe.accuracy(model, recipe.made_up(300)) > 0.65
+
+
+# Trainers.
+
+
+class _Words(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, place: int) -> dict[str, list[int]]:
+        words = [1 + place % 9] * (3 + place % 4)
+        return {"input_ids": words, "attention_mask": [1] * len(words), "labels": words}
+
+
+def _trainer(folder: Path, **options: Any) -> Any:
+    torch.manual_seed(5)
+    adapters = peft.LoraConfig(r=2, target_modules=["c_attn"], fan_in_fan_out=True)
+    own = {"save_steps": 4, "gradient_accumulation_steps": options.pop("accumulated", 1)}
+    arguments = transformers.TrainingArguments(
+        str(folder), use_cpu=True, report_to=[], disable_tqdm=True, learning_rate=0.1, **own
+    )
+    return PrivateTrainer(
+        peft.get_peft_model(_gpt2("eager"), adapters),
+        arguments,
+        train_dataset=_Words(),
+        plan=hs.DPSGD(examples=40, batch_size=2, steps=12, noise_multiplier=1.0),
+        delta=1e-3,
+        pad_to=LONGEST,
+        **options,
+    )
+
+
+def test_a_trainers_steps_are_those_of_the_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer = _trainer(tmp_path, not_private=3)
+    before = [one.detach().clone() for one in trainer.model.parameters() if one.requires_grad]
+    sizes, own = [], trainer.training_step
+
+    def noted(model: Any, inputs: Any, *given: Any) -> Any:
+        sizes.append(len(inputs["input_ids"]))
+        return own(model, inputs, *given)
+
+    trainer.training_step = noted
+    trainer.train()
+    after = [one.detach() for one in trainer.model.parameters() if one.requires_grad]
+    assert all(not torch.equal(*pair) for pair in zip(before, after, strict=True))
+    assert len(sizes) == trainer.state.global_step == trainer.private.steps == 12
+    assert {0, 1} < set(sizes)  # sampled, and neither shuffled nor left out where it is empty
+    assert all("loss" not in one and one["delta"] == 1e-3 for one in trainer.state.log_history)
+    assert "epsilon" in capsys.readouterr().out
+
+
+def test_logs_and_checkpoints_have_the_epsilon_of_what_ran(tmp_path: Path) -> None:
+    trainer = _trainer(tmp_path)
+    trainer.train()
+    expected = hs.epsilon(trainer.plan, 1e-3).upper
+    assert trainer.state.log_history[-1]["epsilon"] == expected
+    for steps in (4, 8, 12):
+        saved = json.loads((tmp_path / f"checkpoint-{steps}" / "privacy.json").read_text())
+        assert saved["upper"] == hs.epsilon(replace(trainer.plan, steps=steps), 1e-3).upper
+
+
+def test_what_is_no_private_step_of_a_trainer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="gradient_accumulation_steps must be 1"):
+        _trainer(tmp_path, accumulated=2)
+    trainer = _trainer(tmp_path)
+    trainer.train()
+    with pytest.raises(IncompatibleError, match="resume_from_checkpoint"):
+        trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
+
+
+def test_trls_trainer_steps_privately(tmp_path: Path) -> None:
+    trl = pytest.importorskip("trl", reason="needs trl")
+
+    class Private(PrivateSteps, trl.SFTTrainer):  # type: ignore[misc, name-defined]
+        pass
+
+    settings = trl.SFTConfig(
+        str(tmp_path), use_cpu=True, bf16=False, gradient_checkpointing=False, report_to=[]
+    )
+    data = import_module("datasets").Dataset.from_list(
+        [dict(_Words()[place]) for place in range(40)]
+    )
+    plan = hs.DPSGD(examples=40, batch_size=2, steps=4, noise_multiplier=1.0)
+    trainer = Private(
+        _gpt2("eager"),
+        settings,
+        train_dataset=data,
+        processing_class=_tokenizer(),
+        plan=plan,
+        delta=1e-3,
+        pad_to=LONGEST,
+    )
+    trainer.train()
+    assert trainer.private.spent(1e-3).upper == hs.epsilon(plan, 1e-3).upper
+
+
+def _tokenizer() -> Any:
+    tokenizers = import_module("tokenizers")
+    words = {"<pad>": 0} | {f"w{place}": place for place in range(1, 20)}
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<pad>"))
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", eos_token="<pad>"
+    )

@@ -45,7 +45,7 @@ from hockeystick.adapters.torch._clipping import (
 )
 from hockeystick.adapters.torch._factors import Layers, Rows, Tensors
 from hockeystick.adapters.torch._noise import Correlated, Exact, Noisy, Real, secret_randomness
-from hockeystick.adapters.torch._own_loop import OwnLoop
+from hockeystick.adapters.torch._own_loop import Batches, OwnLoop
 from hockeystick.adapters.torch._self_test import PrivateReplay
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
@@ -197,7 +197,7 @@ class Private:
 
     def own_loop(
         self, *, reduction: Literal["mean", "sum"] = "mean"
-    ) -> tuple[torch.nn.Module, Iterator[Any]]:
+    ) -> tuple[torch.nn.Module, Batches]:
         """Return a model and batches for a loop of one's own, whose optimizer's steps are private.
 
         For each batch of ``inputs, *targets``, call the model with the inputs as they are, compute
@@ -234,7 +234,7 @@ class Private:
             True
         """
         own = self._own = OwnLoop(self, reduction)
-        return own, own.batches()
+        return own, Batches(self, own.give)
 
     def _outputs(self, inputs: Any, key: int) -> tuple[Any, int | None]:
         """Return a model's outputs for a batch, and of how many examples at once."""

@@ -8,9 +8,9 @@ clips, counts and noises as ``private.step`` does.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import is_
-from typing import TYPE_CHECKING, Any, Final, Literal, final
+from typing import Any, Final, Literal, final
 
 import torch
 from torch import nn
@@ -19,9 +19,6 @@ from torch.utils import _pytree as trees
 from hockeystick import _validate
 from hockeystick.adapters.torch._batches import Batch, versions_of, without_rows
 from hockeystick.errors import IncompatibleError, ParameterError
-
-if TYPE_CHECKING:
-    from hockeystick.adapters.torch._loop import Private
 
 Reduction = Literal["mean", "sum"]
 _KEY_BITS: Final = 128
@@ -51,13 +48,27 @@ class _Recorded(torch.autograd.Function):  # type: ignore[misc]  # torch may hav
 
 
 @final
+class Batches:
+    """What a loop of another's is given for each step that is left."""
+
+    def __init__(self, private: Any, give: Callable[[Batch], Any]) -> None:
+        self._private, self._give = private, give
+
+    def __len__(self) -> int:
+        return self._private.left
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._give, self._private.loader)
+
+
+@final
 class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
-    """The model of a loop of one's own, and by ``batches`` what it is called with.
+    """The model of a loop of one's own, and by ``give`` what it is called with.
 
     Without gradients, as in validation, it is the model as it is.
     """
 
-    def __init__(self, private: Private, reduction: Reduction) -> None:
+    def __init__(self, private: Any, reduction: Reduction) -> None:
         super().__init__()
         self.module = private.model
         self._private = (private,)  # so that the loop is no part of the model
@@ -69,17 +80,16 @@ class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
         self._called: tuple[int, int | None] | None = None  # by which key, how many at once
         self._gradients: tuple[Any, ...] | None = None
 
-    def batches(self) -> Iterator[Any]:
-        """Give the inputs and targets of each batch, on the model's device; of no rows if empty."""
+    def give(self, batch: Batch) -> Any:
+        """Return the inputs and targets of a batch, on the model's device; of no rows if empty."""
         (private,) = self._private
         device = next(private.model.parameters()).device
-        for batch in private.loader:
-            self._batch, self._called, self._gradients = batch, None, None
-            examples = batch.examples or private.loader.one_example()
-            examples = self._like = trees.tree_map(lambda part: part.to(device), examples)
-            self._examples = examples if len(batch) else without_rows(examples)
-            self._written = versions_of(self._examples)
-            yield self._examples if len(self._examples) > 1 else self._examples[0]
+        self._batch, self._called, self._gradients = batch, None, None
+        examples = batch.examples or private.loader.one_example()
+        examples = self._like = trees.tree_map(lambda part: part.to(device), examples)
+        self._examples = examples if len(batch) else without_rows(examples)
+        self._written = versions_of(self._examples)
+        return self._examples if len(self._examples) > 1 else self._examples[0]
 
     def forward(self, *places: Any, **named: Any) -> Any:
         """Return the model's outputs for the batch given last, each example's of its own pass."""

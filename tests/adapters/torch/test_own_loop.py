@@ -61,7 +61,7 @@ def test_what_ran_costs_what_the_plan_costs() -> None:
 def test_a_closure_is_called_before_the_step() -> None:
     private = make_loop(PLAN, _model())
     model, batches = private.own_loop()
-    inputs, targets = next(batches)
+    inputs, targets = next(iter(batches))
 
     def closure() -> Any:
         loss = LOSS(model(inputs), targets)
@@ -78,6 +78,31 @@ def test_without_gradients_the_model_is_as_it_is() -> None:
     rows = make_data()[:][0]
     with torch.no_grad():
         assert torch.equal(model(rows), private.model(rows))
+
+
+@pytest.mark.filterwarnings("ignore")  # theirs
+def test_lightnings_loop_steps_privately() -> None:
+    lightning = pytest.importorskip("lightning", reason="needs lightning")
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.private = make_loop(PLAN, _model())
+            self.model, self.batches = self.private.own_loop()
+
+        def configure_optimizers(self) -> Any:
+            return self.private.optimizer
+
+        def training_step(self, batch: Any, _: int) -> Any:
+            inputs, targets = batch
+            return LOSS(self.model(inputs), targets)
+
+    module, quiet = Module(), ("logger", "enable_checkpointing", "enable_progress_bar")
+    before = _weights(module.private)
+    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", **dict.fromkeys(quiet, False))
+    trainer.fit(module, train_dataloaders=module.batches)
+    assert module.private.steps == PLAN.total_steps
+    assert not torch.equal(before, _weights(module.private))
 
 
 def _other_rows(model: Any, batch: Any, optimizer: Any) -> None:
@@ -137,7 +162,7 @@ def _touched(model: Any, batch: Any, optimizer: Any) -> None:
 def test_misuse_is_refused(misuse: Callable[..., None], error: Any, counted: int) -> None:
     private = make_loop(PLAN, _model())
     model, batches = private.own_loop()
-    batch = next(batches)
+    batch = next(iter(batches))
     before = _weights(private)
     with pytest.raises(error):
         misuse(model, batch, private.optimizer)
@@ -147,10 +172,11 @@ def test_misuse_is_refused(misuse: Callable[..., None], error: Any, counted: int
 
 def test_a_batch_that_no_step_used_is_refused() -> None:
     model, batches = make_loop(PLAN, _model()).own_loop()
-    inputs, targets = next(batches)
+    given = iter(batches)
+    inputs, targets = next(given)
     LOSS(model(inputs), targets).backward()
     with pytest.raises(IncompatibleError, match="was drawn and not used"):
-        next(batches)
+        next(given)
 
 
 def test_a_reduction_is_the_mean_or_the_sum() -> None:

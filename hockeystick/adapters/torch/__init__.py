@@ -8,7 +8,8 @@ from hockeystick.adapters import missing
 try:
     from hockeystick.adapters.loop import Counting
     from hockeystick.adapters.torch._batches import Batch, Loader, Loading
-    from hockeystick.adapters.torch._loop import Private, make_correlated, make_private
+    from hockeystick.adapters.torch._loop import Private
+    from hockeystick.adapters.torch._making import make_correlated, make_private
     from hockeystick.release.clipping import Clip, Constant, Online, Quantile
 except ModuleNotFoundError as error:
     raise missing(error, "torch", "torch") from error

@@ -55,7 +55,7 @@ class Batches:
         self._private, self._give = private, give
 
     def __len__(self) -> int:
-        return self._private.left
+        return int(self._private.left)
 
     def __iter__(self) -> Iterator[Any]:
         return map(self._give, self._private.loader)

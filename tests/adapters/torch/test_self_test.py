@@ -207,8 +207,8 @@ def _no_clipping(patch: Patch) -> None:
 
 
 def _half_the_noise(patch: Patch) -> None:
-    own = _loop._deviations
-    patch.setattr(_loop, "_deviations", lambda *given: (0.5 * own(*given)[0], own(*given)[1]))
+    own = _loop.deviations
+    patch.setattr(_loop, "deviations", lambda *given: (0.5 * own(*given)[0], own(*given)[1]))
 
 
 def _one_number(patch: Patch) -> None:

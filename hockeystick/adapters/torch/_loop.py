@@ -275,16 +275,17 @@ class Private:
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch)
         given = self.model, loss_fn, params, kept
-        if self._layers is None:
-            self._layers = Layers(self.model)
-            if examples and self._arithmetic.name == "real" and not self._by_batch:
-                choose_layers(*given, examples, self._layers)
+        layers = self._layers or Layers(self.model)
+        if self._layers is None and examples:
+            self._layers = layers
+            if self._arithmetic.name == "real" and not self._by_batch:
+                choose_layers(*given, examples, layers)
         size = size or self._at_once(params)
         by_batch = self._by_batch
         sums, queried, total = Tensors(), Tensors(), 0.0
         for chunk in chunks(examples, size):
             found: Any
-            found, losses = individual(*given, chunk, self._layers, by_batch, size == 1)
+            found, losses = individual(*given, chunk, layers, by_batch, size == 1)
             total, more = total + losses, Tensors()
             if not by_batch:
                 found, more = clipped_sum(found, self._norm, self._arithmetic, self._clip)

@@ -28,8 +28,7 @@ SYSTEM = "Asynchronous DP-SGD"
 CLIENTS, EXAMPLES, STEPS, BATCH, GROWTH = 12, 118, 60, 10, 4.0
 NORM, RATE, EPSILON, DELTA = 1.0, 1.0, 8.0, 1e-4
 WINDOW, LOST, KILLED = 6, 0.3, 0.02  # messages to a broadcast; chances to lose it, and to die
-# The noise with which each of these costs (8, 1e-4), rounded up; found by
-# hs.calibrate(planned(sizes, 1.0), "noise_multiplier", hs.ApproxDP(8, 1e-4)).
+# By hs.calibrate(planned(sizes, 1.0), "noise_multiplier", hs.ApproxDP(EPSILON, DELTA)), rounded up.
 NOISES = {"increasing": 1.1925, "constant": 1.1499, "fixed": 2.4290}
 
 

@@ -6,10 +6,7 @@ own; without one that table is left out. ``--repetitions`` says how many audits 
 """
 
 import argparse
-import json
 import math
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 import hockeystick as hs
-from benchmarks.pages import table
+from benchmarks.pages import asked_of, table, write
 from hockeystick import audit
 from hockeystick.audit.bounds import margins
 from hockeystick.audit.one_run import (
@@ -295,9 +292,7 @@ def asked_of_jax(python: str, pairs: list[tuple[Any, Any]]) -> list[dict[str, fl
         arrays = {f"in{i}": a for i, (a, _) in enumerate(pairs)}
         arrays |= {f"out{i}": b for i, (_, b) in enumerate(pairs)}
         np.savez(path, allow_pickle=False, **arrays)
-        command = [python, "-c", JAX, str(path), str(len(pairs))]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+        found: list[dict[str, float]] = asked_of(python, "-c", JAX, str(path), str(len(pairs)))
     return found
 
 
@@ -359,11 +354,7 @@ def main() -> None:
     parser.add_argument("--jax", help="an interpreter that has jax-privacy")
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     asked = parser.parse_args()
-    text = page(asked)
-    if asked.out is None:
-        sys.stdout.write(text)
-    else:
-        asked.out.write_text(text, encoding="utf-8")
+    write(page(asked), asked.out)
 
 
 if __name__ == "__main__":

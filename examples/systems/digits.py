@@ -57,6 +57,8 @@ Settings = Mapping[str, Callable[[int], Outcome]]
 def cells(outcomes: Sequence[Outcome]) -> dict[str, str]:
     """Return what a row of the table says of one or more runs of a setting."""
     wrong = sorted({name for one in outcomes for name, right in one.checks.items() if not right})
+    if not all(one.checks for one in outcomes):
+        wrong = ["nothing was compared"]
     dearest = max(outcomes, key=lambda one: one.epsilon)
     epsilon = Decimal(dearest.epsilon)
     if epsilon.is_finite():

@@ -6,18 +6,18 @@ own; without one that table is left out. ``--repetitions`` says how many audits 
 """
 
 import argparse
-import json
 import math
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from rich.console import Console
 
 import hockeystick as hs
+from benchmarks.pages import asked_of, table, write
 from hockeystick import audit
 from hockeystick.audit.bounds import margins
 from hockeystick.audit.one_run import (
@@ -81,16 +81,25 @@ Written by `python -m benchmarks.bench_audit --out benchmarks/AUDIT.md --jax PYT
 """
 
 
-def gaussian(random: np.random.Generator, mu: float, trials: int) -> tuple[Any, Any]:
-    """Return the scores of the best attack on a Gaussian, "in" and "out"."""
-    return random.normal(mu, 1.0, trials), random.normal(0.0, 1.0, trials)
+def gaussian(random: np.random.Generator, size: float, trials: int) -> tuple[Any, Any]:
+    """Return the scores of the best attack on a Gaussian of that mu, "in" and "out"."""
+    return random.normal(size, 1.0, trials), random.normal(0.0, 1.0, trials)
 
 
-def response(random: np.random.Generator, epsilon: float, trials: int) -> tuple[Any, Any]:
-    """Return the scores of the best attack on randomized response: 0 or 1."""
-    rate = 1.0 / (1.0 + math.exp(epsilon))
+def response(random: np.random.Generator, size: float, trials: int) -> tuple[Any, Any]:
+    """Return the scores of the best attack on randomized response of that epsilon: 0 or 1."""
+    rate = 1.0 / (1.0 + math.exp(size))
     inside, outside = random.random(trials) >= rate, random.random(trials) < rate
     return inside.astype(np.float64), outside.astype(np.float64)
+
+
+def fewest(most: int, proves: Callable[[int], bool]) -> int:
+    """Return the least number up to `most` that proves something, as all larger ones do."""
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if proves(middle) else (middle, high)
+    return high
 
 
 def fewest_hits(levels: Levels, rank: int, trials: int, wrong: Objective) -> int:
@@ -98,12 +107,12 @@ def fewest_hits(levels: Levels, rank: int, trials: int, wrong: Objective) -> int
 
     The objective is above 0 where it does; more true positives only raise it.
     """
-    low, high = 0, trials + 1
-    while high - low > 1:
-        x = (low + high) // 2
-        found = float(wrong(region(Counts(rank - 1, trials, x, trials), levels)).min())
-        low, high = (low, x) if found > 0.0 else (x, high)
-    return high
+    return fewest(
+        trials,
+        lambda hits: (
+            float(wrong(region(Counts(rank - 1, trials, hits, trials), levels)).min()) > 0.0
+        ),
+    )
 
 
 def missed(draw: Draw, objectives: list[Objective], trials: int, repetitions: int) -> list[Misses]:
@@ -163,23 +172,18 @@ def by_threshold(epsilon: float, level: float, trials: int) -> float:
 
 
 def _first_above(epsilon: float, level: float, trials: int, y: int) -> int:
-    outside = np.arange(trials) < y
-    low, high = 0, trials + 1
-    while high - low > 1:
-        x = (low + high) // 2
-        found = audit.lower_epsilon(
-            (np.arange(trials) < x).astype(float),
-            outside.astype(float),
-            delta=0.0,
-            confidence=level,
-            threshold=0.5,
-        )
-        low, high = (low, x) if found.value > epsilon else (x, high)
-    return high
+    places = np.arange(trials)
+    how: Any = {"delta": 0.0, "confidence": level, "threshold": 0.5}
+
+    def above(x: int) -> bool:
+        scores = (places < x).astype(float), (places < y).astype(float)
+        return audit.lower_epsilon(*scores, **how).value > epsilon
+
+    return fewest(trials, above)
 
 
 def missed_in_one_run(
-    draw: Draw, bound: Callable[[Guesses, float], float], number: int, repetitions: int
+    draw: Draw, bound: Callable[[Guesses, float], float], repetitions: int
 ) -> Misses:
     """Return how often a bound on what is 1 is above it, at each level.
 
@@ -200,18 +204,14 @@ def missed_in_one_run(
 
 
 def _fewest_right(bound: Callable[[Guesses, float], float], guesses: Guesses, alpha: float) -> int:
-    low, high = 0, guesses.made + 1
-    while high - low > 1:
-        v = (low + high) // 2
-        wrong = bound(Guesses(guesses.canaries, guesses.made, v), alpha) > 1.0
-        low, high = (low, v) if wrong else (v, high)
-    return high
+    number, made = guesses.canaries, guesses.made
+    return fewest(made, lambda right: bound(Guesses(number, made, right), alpha) > 1.0)
 
 
-def canaries(random: np.random.Generator, epsilon: float, number: int) -> tuple[Any, Any]:
+def canaries(random: np.random.Generator, number: int) -> tuple[Any, Any]:
     """Return the scores of canaries that each get a randomized response, and who was included."""
     included = random.random(number) < 0.5
-    kept = random.random(number) < 1.0 / (1.0 + math.exp(-epsilon))
+    kept = random.random(number) < 1.0 / (1.0 + math.exp(-1.0))
     return (included == kept).astype(np.float64), included
 
 
@@ -221,19 +221,13 @@ def gaussian_canaries(random: np.random.Generator, number: int) -> tuple[Any, An
     return random.normal(0.0, 1.0, number) + included, included
 
 
-def rows_of_misses(repetitions: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
+def rows_of_misses(repetitions: int) -> Iterator[Row]:
     """Yield what bound was asked, how many trials and repetitions, and how often it missed."""
     claim = margins(hs.tradeoffs.GaussianTradeOff(1.0))
-    for trials in sizes:
+    for trials in SIZES:
         each = trials // 2
-
-        def normal(random: np.random.Generator, n: int = each) -> tuple[Any, Any]:
-            return gaussian(random, 1.0, n)
-
-        def coins(random: np.random.Generator, n: int = each) -> tuple[Any, Any]:
-            return response(random, 1.0, n)
-
         many = repetitions if trials <= MOST_IN_FULL else max(repetitions // 10, 1)
+        normal, coins = (partial(one, size=1.0, trials=each) for one in (gaussian, response))
         of_mu, refuted = missed(normal, [above_mu, claim], each, many)
         yield "mu, simultaneous", trials, many, of_mu
         yield "falsify, simultaneous", trials, many, refuted
@@ -244,17 +238,12 @@ def rows_of_misses(repetitions: int, sizes: tuple[int, ...] = SIZES) -> Iterator
 def rows_of_one_run(repetitions: int) -> Iterator[Row]:
     """Yield the same for audits in one run."""
     for number in CANARIES:
-
-        def coins(random: np.random.Generator, m: int = number) -> tuple[Any, Any]:
-            return canaries(random, 1.0, m)
-
-        def normal(random: np.random.Generator, m: int = number) -> tuple[Any, Any]:
-            return gaussian_canaries(random, m)
-
-        found = missed_in_one_run(coins, by_binomial, number, repetitions)
-        yield "one run, epsilon, binomial", number, repetitions, found
-        found = missed_in_one_run(normal, of_mu_in_one_run, number, repetitions)
-        yield "one run, mu", number, repetitions, found
+        for name, draw, bound in (
+            ("epsilon, binomial", canaries, by_binomial),
+            ("mu", gaussian_canaries, of_mu_in_one_run),
+        ):
+            found = missed_in_one_run(partial(draw, number=number), bound, repetitions)
+            yield f"one run, {name}", number, repetitions, found
 
 
 def by_binomial(guesses: Guesses, alpha: float) -> float:
@@ -269,41 +258,31 @@ def of_mu_in_one_run(guesses: Guesses, alpha: float) -> float:
 
 def coverage(rows: Iterator[Row]) -> str:
     """Return the table of how often bounds hold."""
-    lines = [
-        "| bound | trials | repetitions | 0.9 | 0.95 | 0.99 |",
-        "| :-- | --: | --: |" + " --: |" * 3,
-    ]
-    for name, trials, repetitions, found in rows:
-        held = " | ".join(f"{1.0 - one:.4f}" for one in found)
-        lines.append(f"| {name} | {trials} | {repetitions or 'exact'} | {held} |")
-        Console(stderr=True).print(lines[-1])
-    return "\n".join(lines)
+    head = ("bound", "trials", "repetitions", *map(str, LEVELS))
+    return table(
+        head,
+        (
+            (name, str(trials), str(many or "exact"), *(f"{1.0 - one:.4f}" for one in found))
+            for name, trials, many, found in rows
+        ),
+    )
 
 
 def tightness(python: str) -> str:
     """Return the table of bounds on epsilon beside jax_privacy's, on the same scores."""
-    lines = [
-        "| mu | trials of each kind | truth | simultaneous | jax bonferroni | jax split "
-        "| jax multi-split | at least as tight as each |",
-        "| --: |" + " --: |" * 7,
-    ]
-    for mu in MUS:
-        truth = hs.epsilon(hs.GDP(mu), DELTA).lower
-        for trials in TRIALS:
-            pairs = [gaussian(np.random.default_rng([7, i]), mu, trials) for i in range(PAIRS)]
-            own = [audit.lower_epsilon(*one, delta=DELTA).value for one in pairs]
-            theirs = asked_of_jax(python, pairs)
-            names = ("bonferroni", "split", "multi-split")
-            wins = [
-                sum(a >= one[name] for a, one in zip(own, theirs, strict=True)) for name in names
-            ]
-            medians = [float(np.median([one[name] for one in theirs])) for name in names]
-            cells = [truth, float(np.median(own)), *medians]
-            shown = " | ".join(f"{one:.3f}" for one in cells)
-            won = ", ".join(f"{one}/{PAIRS}" for one in wins)
-            lines.append(f"| {mu:g} | {trials} | {shown} | {won} |")
-            Console(stderr=True).print(lines[-1])
-    return "\n".join(lines)
+    names = ("bonferroni", "split", "multi-split")
+    head = ("mu", "trials of each kind", "truth", "simultaneous", *(f"jax {one}" for one in names))
+    rows = []
+    for mu, trials in product(MUS, TRIALS):
+        pairs = [gaussian(np.random.default_rng([7, i]), mu, trials) for i in range(PAIRS)]
+        own = [audit.lower_epsilon(*one, delta=DELTA).value for one in pairs]
+        theirs = asked_of_jax(python, pairs)
+        wins = [sum(a >= one[name] for a, one in zip(own, theirs, strict=True)) for name in names]
+        medians = [own, *([one[name] for one in theirs] for name in names)]
+        cells = [hs.epsilon(hs.GDP(mu), DELTA).lower, *map(np.median, medians)]
+        won = ", ".join(f"{one}/{PAIRS}" for one in wins)
+        rows.append((f"{mu:g}", str(trials), *(f"{one:.3f}" for one in cells), won))
+    return table((*head, "at least as tight as each"), rows)
 
 
 def asked_of_jax(python: str, pairs: list[tuple[Any, Any]]) -> list[dict[str, float]]:
@@ -313,9 +292,7 @@ def asked_of_jax(python: str, pairs: list[tuple[Any, Any]]) -> list[dict[str, fl
         arrays = {f"in{i}": a for i, (a, _) in enumerate(pairs)}
         arrays |= {f"out{i}": b for i, (_, b) in enumerate(pairs)}
         np.savez(path, allow_pickle=False, **arrays)
-        command = [python, "-c", JAX, str(path), str(len(pairs))]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+        found: list[dict[str, float]] = asked_of(python, "-c", JAX, str(path), str(len(pairs)))
     return found
 
 
@@ -330,12 +307,14 @@ def planned() -> str:
         ("Gaussian, a clip that lets 10 times the norm pass", hs.Gaussian(1.0), hs.Gaussian(0.1)),
         ("DP-SGD, rate 0.01, 1000 steps, noise 1 claimed and 0.9 run", plan, weaker),
     ]
-    lines = ["| what is wrong | power 0.5 | power 0.9 | power 0.99 |", "| :-- | --: | --: | --: |"]
-    for name, claimed, actual in cases:
-        found = [audit.trials_needed(claimed, actual, power=power) for power in (0.5, 0.9, 0.99)]
-        lines.append(f"| {name} | " + " | ".join(map(str, found)) + " |")
-        Console(stderr=True).print(lines[-1])
-    return "\n".join(lines)
+    powers = (0.5, 0.9, 0.99)
+    return table(
+        ("what is wrong", *(f"power {power}" for power in powers)),
+        (
+            (name, *(str(audit.trials_needed(claimed, actual, power=one)) for one in powers))
+            for name, claimed, actual in cases
+        ),
+    )
 
 
 def page(asked: argparse.Namespace) -> str:
@@ -375,11 +354,7 @@ def main() -> None:
     parser.add_argument("--jax", help="an interpreter that has jax-privacy")
     parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     asked = parser.parse_args()
-    text = page(asked)
-    if asked.out is None:
-        Console().print(text)
-    else:
-        asked.out.write_text(text, encoding="utf-8")
+    write(page(asked), asked.out)
 
 
 if __name__ == "__main__":

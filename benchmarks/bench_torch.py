@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import hockeystick as hs
+from benchmarks.pages import table
 
 EXAMPLES: Final = 1280
 CLASSES: Final = 10
@@ -297,7 +298,7 @@ PAGE: Final = """# Private steps beside Opacus
 Medians of {runs} runs, of the processor's time of a step with one thread, and the largest memory
 that a process grew by: 40 steps a run of small models, 1 to 5 of large ones. The sides take turns,
 each in a process of its own; all batches of a row have the same number of examples. "Exact" and
-"real" are what `make_private(arithmetic=...)` names. `python benchmarks/bench_torch.py >
+"real" are what `make_private(arithmetic=...)` names. `python -m benchmarks.bench_torch >
 benchmarks/TORCH.md` measures anew.
 """
 AGAIN: Final = """
@@ -306,20 +307,15 @@ Much of a small model's step goes to getting pages of memory from the system aga
 """
 
 
-def _table(cases: tuple[Case, ...], runs: int) -> None:
+def _table(cases: tuple[Case, ...], runs: int) -> str:
     heads = ("model", "batch", *SIDES, "exact / real", "exact / Opacus", "exact / ghost")
-    for line in ("", _row(heads), _row((":--", *("--:" for _ in heads[1:])))):
-        sys.stdout.write(f"{line}\n")
+    rows = []
     for case in cases:
         found = [measured(case) for _ in range(runs)]
         cells = [_cell([run[side] for run in found]) for side in SIDES]
         ratios = [_ratio(found, "exact", other) for other in list(SIDES)[1:]]
-        sys.stdout.write(_row((case.kind, str(case.batch), *cells, *ratios)) + "\n")
-        sys.stdout.flush()
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cells)} |"
+        rows.append((case.kind, str(case.batch), *cells, *ratios))
+    return f"\n{table(heads, rows)}\n"
 
 
 def main() -> None:
@@ -329,13 +325,12 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="the table of small models alone")
     options = parser.parse_args()
     if options.small:
-        _table(SMALL, options.runs)
+        sys.stdout.write(_table(SMALL, options.runs))
         return
-    sys.stdout.write(PAGE.format(runs=options.runs))
-    _table((*SMALL, *LARGE), options.runs)
+    sys.stdout.write(PAGE.format(runs=options.runs) + _table((*SMALL, *LARGE), options.runs))
     sys.stdout.write(AGAIN)
     sys.stdout.flush()
-    command = [sys.executable, __file__, "--small", f"--runs={options.runs}"]
+    command = [sys.executable, "-m", "benchmarks.bench_torch", "--small", f"--runs={options.runs}"]
     subprocess.run(command, check=True, env=os.environ | LARGE_PAGES)
     sys.stdout.write(f"\nA step is counted in a journal in {1e6 * account():.1f} us.\n")
     load = os.getloadavg()[0]

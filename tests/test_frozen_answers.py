@@ -74,8 +74,7 @@ def test_every_accountant_is_asked(name: str) -> None:
     assert sum(name in one.answer.split() for one in TABLE.values()) > 2
 
 
-def test_the_table_holds_questions_that_are_asked_and_answers_that_are_no_slips() -> None:
-    assert set(TABLE) <= {question for _, question in asked_of_all()}
+def test_the_table_holds_answers_that_are_no_slips() -> None:
     slips = ("! AttributeError", "! NameError", "! SyntaxError", "! AssertionError")
     assert not [one for one in TABLE.values() if one.answer.startswith(slips)]
     assert len(TABLE) > 2000

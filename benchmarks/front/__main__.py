@@ -8,9 +8,6 @@ package needs. Without it the peers' columns are left empty.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +15,7 @@ from typing import Any, Final
 from rich.console import Console
 
 from benchmarks.front.rows import ROWS, Found, Row
+from benchmarks.pages import asked_of, write
 from hockeystick.numerics.numerals import interval
 
 _HEAD: Final = """# The newest analyses, beside the packages that have them
@@ -33,20 +31,12 @@ number that is computed from the description alone; peers promise what their pag
 | :-- | :-- | --: | --: | --: | --: | --: | :-- |
 """
 _VERSIONS: Final = """
+import json, sys
 from importlib.metadata import version
-names = "dp-accounting", "gdpnum", "jax-privacy", "riskcal"
-print(", ".join(f"{name} {version(name)}" for name in names))
+print(json.dumps(", ".join(f"{name} {version(name)}" for name in sys.argv[1:])))
 """
 _PACKAGES: Final = ("dp-accounting", "gdpnum", "jax-privacy", "riskcal")
 _PEERS: Final = Path(__file__).with_name("peers.py")
-# The longest that peers may take for all questions.
-_PATIENCE: Final = 1800
-
-
-def _asked(python: str, names: list[str]) -> dict[str, Any]:
-    command = [python, str(_PEERS), *names]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_PATIENCE)
-    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _ours(row: Row) -> tuple[Found, float]:
@@ -85,19 +75,14 @@ def main() -> None:
     said: dict[str, Any] = {}
     versions = "No peer was asked."
     if chosen.peers:
-        said = _asked(chosen.peers, sorted({row.peer for row in ROWS if row.peer}))
-        asking = [chosen.peers, "-c", _VERSIONS]
-        versions = subprocess.run(asking, capture_output=True, text=True, check=True).stdout.strip()
+        said = asked_of(chosen.peers, str(_PEERS), *sorted({row.peer for row in ROWS} - {""}))
+        versions = asked_of(chosen.peers, "-c", _VERSIONS, *_PACKAGES)
     console = Console(stderr=True)
     lines = []
     for row in ROWS:
         console.print(f"{row.subject}: {row.question}")
         lines.append(_line(row, said))
-    page = _HEAD.format(versions=versions) + "".join(lines)
-    if chosen.out is None:
-        sys.stdout.write(page)
-    else:
-        chosen.out.write_text(page, encoding="utf-8")
+    write(_HEAD.format(versions=versions) + "".join(lines), chosen.out)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,10 @@ from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.progress import track as rich_track
 
 from benchmarks.reporting import machine, soundness, timing
-from benchmarks.reporting.sides import SIDES, here
+from benchmarks.reporting.sides import OWN, SIDES, here
 from benchmarks.reporting.worker import Crew
 
 
@@ -90,8 +89,10 @@ def measure(effort: Effort, console: Console) -> Measured:
         solved = timing.solved(crew, effort.repeats, effort.solve_limit, track)
         growth = timing.growth(crew, effort.sizes, effort.repeats, effort.limit, track)
         training = trained(track) if effort.training else {}
-        widths = soundness.own_widths(crew, soundness.cases()[: effort.widths], effort.limit, track)
-        judged = judge(crew, effort, console)
+        cases = soundness.cases()[: effort.widths]
+        widths = soundness.judgements(crew, track([OWN], "widths"), cases, effort.limit)[OWN.name]
+        asked = soundness.chosen(effort.usual_deltas, effort.small_deltas)
+        judged = soundness.judgements(crew, track(here(), "random plans"), asked, effort.limit)
     about = machine.described() | {
         "load before": load,
         "load after": machine.load(),
@@ -110,14 +111,6 @@ def measure(effort: Effort, console: Console) -> Measured:
         training=training,
         absent=absent,
     )
-
-
-def judge(crew: Crew, effort: Effort, console: Console) -> dict[str, list[soundness.Judged]]:
-    """Ask every side the random plans."""
-    asked = soundness.chosen(effort.usual_deltas, effort.small_deltas)
-    with Progress(console=console) as progress:
-        task = progress.add_task("random plans", total=len(asked) * len(here()))
-        return soundness.judgements(crew, asked, effort.limit, lambda: progress.advance(task))
 
 
 def trained(track: Any) -> dict[str, tuple[float, float]]:

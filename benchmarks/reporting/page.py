@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from decimal import ROUND_CEILING, Context
+from collections.abc import Callable
 from pathlib import Path
 from string import Template
 from typing import Final
 
+from benchmarks.pages import duration, rounded_up, table
 from benchmarks.reporting import soundness, timing
 from benchmarks.reporting.measured import Measured
 from benchmarks.reporting.sides import DELTA_SHARE, EPSILON_ERROR, OWN, SIDES, is_answer
@@ -48,10 +47,6 @@ def _settings(found: Measured) -> dict[str, str]:
 
 
 def _tables(found: Measured) -> dict[str, str]:
-    usual = {name: [one for one in ones if one.case.usual] for name, ones in found.judged.items()}
-    small = {
-        name: [one for one in ones if not one.case.usual] for name, ones in found.judged.items()
-    }
     absent = ", ".join(found.absent)
     return {
         "machine": table(("", "here"), found.machine.items()),
@@ -59,10 +54,10 @@ def _tables(found: Measured) -> dict[str, str]:
         "absent": f"Not installed, so not asked: {absent}." if absent else "All sides were asked.",
         "summary": summary(found),
         "plans": plans(),
-        "usual_answers": usual_answers(found.usual),
-        "usual_seconds": usual_seconds(found.usual),
-        "sound_usual": sound(usual),
-        "sound_small": sound(small),
+        "usual_answers": usual(found.usual, _printed),
+        "usual_seconds": usual(found.usual, _beside),
+        "sound_usual": sound(found.judged, usual=True),
+        "sound_small": sound(found.judged, usual=False),
         "failures": failures(found.judged),
         "below": below(found.judged),
         "widths_table": widths(found),
@@ -70,22 +65,6 @@ def _tables(found: Measured) -> dict[str, str]:
         "solved": solved(found.solved),
         "training": training(found.training),
     }
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table: the first column is text, the others are set to the right."""
-    lines = [head, [":--", *("--:" for _ in head[1:])], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def duration(seconds: float) -> str:
-    """Return a time in the unit that suits it."""
-    return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"
-
-
-def rounded_up(value: float, digits: int) -> str:
-    """Return a number that is printed as a bound, no smaller than it is."""
-    return f"{Context(prec=digits, rounding=ROUND_CEILING).create_decimal(value):f}"
 
 
 def plans() -> str:
@@ -149,36 +128,27 @@ def with_summary(text: str, report: str) -> str:
     return text.replace(f"{BEGIN}{quoted(text)}{END}", f"{BEGIN}{quoted(report)}{END}")
 
 
-def usual_answers(found: dict[str, dict[str, Timed]]) -> str:
-    """Return what each side prints for the usual plans."""
+def usual(found: dict[str, dict[str, Timed]], cell: Callable[[Timed, Timed], str]) -> str:
+    """Return a cell for what each side made of each usual plan, beside what was made of it here."""
     return table(
         ("accountant", "promises", *found),
         (
-            (side.name, side.promise, *(_printed(found[plan][side.name]) for plan in found))
+            (
+                *(side.name, side.promise),
+                *(cell(times[side.name], times[OWN.name]) for times in found.values()),
+            )
             for side in SIDES
             if all(side.name in times for times in found.values())
         ),
     )
 
 
-def _printed(timed: Timed) -> str:
+def _printed(timed: Timed, _: Timed) -> str:
     if timed.failure:
         return timed.failure
     lower, upper = timed.answer
     printed = rounded_up(upper, 8)
     return f"{printed} ({(upper - lower) / upper:.0e})" if lower > 0.0 else printed
-
-
-def usual_seconds(found: dict[str, dict[str, Timed]]) -> str:
-    """Return what each side takes for the usual plans."""
-    return table(
-        ("accountant", *found),
-        (
-            (side.name, *(_beside(found[plan][side.name], found[plan][OWN.name]) for plan in found))
-            for side in SIDES
-            if all(side.name in times for times in found.values())
-        ),
-    )
 
 
 def _beside(timed: Timed, own: Timed) -> str:
@@ -187,14 +157,20 @@ def _beside(timed: Timed, own: Timed) -> str:
     return f"{duration(timed.seconds)} ({timed.seconds / own.seconds:.3g})"
 
 
-def sound(found: dict[str, list[Judged]]) -> str:
-    """Return how each side does against the truth."""
+def sound(found: dict[str, list[Judged]], *, usual: bool) -> str:
+    """Return how each side does against the truth, for usual deltas or for smaller ones."""
     head = (
         *("accountant", "promises", "plans", "answered", "too small", "too large"),
         *("lowest ratio", "median excess", "largest excess"),
     )
     promises = {side.name: side.promise for side in SIDES}
-    return table(head, ((name, promises[name], *_sound(ones)) for name, ones in found.items()))
+    return table(
+        head,
+        (
+            (name, promises[name], *_sound([one for one in ones if one.case.usual is usual]))
+            for name, ones in found.items()
+        ),
+    )
 
 
 def _sound(found: list[Judged]) -> tuple[str, ...]:
@@ -225,28 +201,20 @@ def failures(found: dict[str, list[Judged]]) -> str:
 
 def below(found: dict[str, list[Judged]]) -> str:
     """Return the worst of the numbers below the truth, with their plans."""
-    own = {one.case.question: one.ends for one in found[OWN.name]}
+    own = {one.case: one for one in found[OWN.name]}
     head = (
         *("accountant", "rate", "noise multiplier", "steps", "delta", "printed", "truth"),
         *("hockeystick", "below its lower end"),
     )
-    rows = [
-        _below(name, one, own[one.case.question])
-        for name, ones in found.items()
-        for one in soundness.worst(ones, WORST)
-    ]
+    rows = []
+    for name, ones in found.items():
+        for one in soundness.worst(ones, WORST):
+            rate, noises, steps, delta = one.case.question
+            (lower, upper), printed = own[one.case].ends, one.ends[1]
+            plan = (name, repr(rate), repr(noises[0]), str(steps), repr(delta))
+            ends = (f"{printed:.9g}", f"{one.case.truth:.9g}", f"[{lower:.9g}, {upper:.9g}]")
+            rows.append((*plan, *ends, "yes" if printed < lower else "no"))
     return table(head, rows) if rows else "None."
-
-
-def _below(name: str, one: Judged, own: tuple[float, float] | None) -> tuple[str, ...]:
-    rate, noises, steps, delta = one.case.question
-    printed = one.ends[1] if one.ends else math.nan
-    certified = f"[{own[0]:.9g}, {own[1]:.9g}]" if own else NOTHING
-    proven = NOTHING if own is None else ("yes" if printed < own[0] else "no")
-    return (
-        *(name, repr(rate), repr(noises[0]), str(steps), repr(delta), f"{printed:.9g}"),
-        *(f"{one.case.truth:.9g}", certified, proven),
-    )
 
 
 def widths(found: Measured) -> str:

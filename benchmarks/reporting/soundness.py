@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from benchmarks.reporting.sides import OWN, Ends, Question, Side, here, is_answer
-from benchmarks.reporting.worker import Crew, Outcome, ends_of
+from benchmarks.reporting.sides import Ends, Question, Side, is_answer
+from benchmarks.reporting.worker import Crew, Outcome
 
 PLANS: Final = Path(__file__).parents[2] / "tests" / "oracles" / "random_plans.json"
 # Smaller deltas are asked of the others too, but judged apart.
@@ -42,51 +42,43 @@ def _case(row: dict[str, Any]) -> Case:
 
 
 class Judged(NamedTuple):
-    """A side's answer to a case, if it had one."""
+    """A side's answer to a case; where it had none its ends claim nothing."""
 
     case: Case
-    ends: Ends | None
+    ends: Ends
     failure: str
 
     @property
     def answered(self) -> bool:
         """Whether there is a finite number."""
-        return self.ends is not None and is_answer(self.ends)
+        return not self.failure
 
     @property
     def ratio(self) -> float:
-        """The printed number over the truth; nothing printed claims nothing."""
-        if self.ends is None or not self.answered:
-            return math.inf
+        """The printed number over the truth."""
         return float(Decimal(self.ends[1]) / self.case.truth)
 
     @property
     def excess(self) -> float:
         """How much of the truth is printed on top of it, without cancellation."""
-        if self.ends is None or not self.answered:
-            return math.inf
         return float(Decimal(self.ends[1]) / self.case.truth - 1)
 
     @property
     def too_small(self) -> bool:
         """Whether the printed number lies below the truth."""
-        if self.ends is None or not self.answered:
-            return False
         return Decimal(self.ends[1]) < self.case.truth * (1 - RESOLUTION)
 
     @property
     def too_large(self) -> bool:
         """Whether the lower end lies above the truth."""
-        if self.ends is None or not self.answered:
-            return False
         return Decimal(self.ends[0]) > self.case.truth * (1 + RESOLUTION)
 
 
 def judged(case: Case, outcome: Outcome) -> Judged:
     """Return an outcome beside the truth."""
-    ends = ends_of(outcome)
-    failure = outcome.failure or ("" if ends and is_answer(ends) else "no finite answer")
-    return Judged(case, ends, failure)
+    if outcome.failure or not is_answer(outcome.answer):
+        return Judged(case, (0.0, math.inf), outcome.failure or "no finite answer")
+    return Judged(case, outcome.answer, "")
 
 
 def chosen(usual: int, small: int) -> list[Case]:
@@ -97,36 +89,14 @@ def chosen(usual: int, small: int) -> list[Case]:
     ][:small]
 
 
-def judgements(crew: Crew, asked: list[Case], limit: float, tick: Any) -> dict[str, list[Judged]]:
-    """Return every side's answers, two libraries at a time: nothing is timed here."""
-    libraries: dict[str, list[Side]] = {}
-    for side in here():
-        libraries.setdefault(side.library, []).append(side)
-
-    def ask(sides: list[Side]) -> dict[str, list[Judged]]:
-        found: dict[str, list[Judged]] = {side.name: [] for side in sides}
-        for side in sides:
-            for case in asked:
-                if crew.stopped:
-                    break
-                found[side.name].append(judged(case, crew.ask(side, case.question, limit)))
-                tick()
-        return found
-
-    # Those that take longest begin.
-    waiting = sorted(libraries.values(), key=lambda sides: sides[0].library, reverse=True)
-    with ThreadPoolExecutor(2) as pool:
-        try:
-            merged = {name: ones for part in pool.map(ask, waiting) for name, ones in part.items()}
-        except BaseException:
-            crew.stop()
-            raise
-    return {side.name: merged[side.name] for side in here()}
-
-
-def own_widths(crew: Crew, asked: list[Case], limit: float, track: Any) -> list[Judged]:
-    """Return this package's own answers to many cases."""
-    return [judged(case, crew.ask(OWN, case.question, limit)) for case in track(asked, "widths")]
+def judgements(
+    crew: Crew, sides: Iterable[Side], asked: list[Case], limit: float
+) -> dict[str, list[Judged]]:
+    """Return the answers of some sides."""
+    return {
+        side.name: [judged(case, crew.ask(side, case.question, limit)) for case in asked]
+        for side in sides
+    }
 
 
 def worst(found: list[Judged], count: int) -> list[Judged]:

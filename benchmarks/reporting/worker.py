@@ -12,14 +12,13 @@ import resource
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
-from benchmarks.reporting.sides import SIDES, Ends, Question, Side, here
+from benchmarks.reporting.sides import SIDES, Question, Side, here
 
 MEMORY: Final = 6 * 2**30
 # What a library loads and compiles when it is first asked is no part of any answer.
@@ -105,11 +104,6 @@ class Worker:
         self._pipe: Any = None
         self._ready = False
 
-    def kill(self) -> None:
-        """Stop the process at once; whoever waits for it learns that it died."""
-        if self._process is not None:
-            self._process.kill()
-
     def end(self) -> None:
         """End the process, if there is one."""
         if self._process is not None:
@@ -157,45 +151,22 @@ class Worker:
 
 
 class Crew:
-    """A worker for each library, all ended when the block is left, whatever the reason.
-
-    Those of the given libraries, or else of all that are installed, start at once.
-    """
-
-    def __init__(self, libraries: Iterable[str] | None = None) -> None:
-        self._libraries = [side.library for side in here()] if libraries is None else libraries
-        self._workers: dict[str, Worker] = {}
-        self.stopped = False
+    """A worker for each library that is installed, all ended when the block is left."""
 
     def __enter__(self) -> Self:
-        for library in self._libraries:
-            self.of(library).start()
+        self._workers = {side.library: Worker(side.library) for side in here()}
+        for worker in self._workers.values():
+            worker.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers.values():
             worker.end()
 
-    def stop(self) -> None:
-        """Stop all processes from another thread than those that wait for them."""
-        self.stopped = True
-        for worker in self._workers.values():
-            worker.kill()
-
     def of(self, library: str) -> Worker:
         """Return the worker with a library."""
-        return self._workers.setdefault(library, Worker(library))
+        return self._workers[library]
 
     def ask(self, side: Side, question: Question, limit: float) -> Outcome:
         """Return a side's answer to a question."""
         return self.of(side.library).ask(limit, side.ask, question)
-
-
-def ends_of(outcome: Outcome) -> Ends | None:
-    """Return the ends of an answer, where there is one."""
-    return None if outcome.failure else outcome.answer

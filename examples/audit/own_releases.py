@@ -3,12 +3,9 @@
     pip install 'hockeystick[torch,opacus]'
     python examples/audit/own_releases.py
     python examples/audit/own_releases.py --planted
-    python examples/audit/own_releases.py --peers PYTHON
 
 The first asks whether any of the functions does worse than its certified trade-off curve, with one
 confidence for all rows. The second plants mistakes, and counts the trials until each is refuted.
-The third audits what other libraries release; PYTHON is an interpreter that has diffprivlib and
-OpenDP.
 """
 
 from __future__ import annotations
@@ -54,28 +51,21 @@ def table(found: Iterable[Found]) -> int:
 
 def quiet() -> None:
     """Leave out what torch and Opacus say of empty batches and of their generators."""
-    warnings.filterwarnings("ignore", module="opacus|torch|party_releases|peers")
+    warnings.filterwarnings("ignore", module="opacus|torch|party_releases")
     logging.disable(logging.ERROR)
 
 
 def main() -> None:
-    """Print one of the three tables."""
+    """Print one of the two tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--share", type=float, default=1.0, help="of the trials of each row")
     parser.add_argument("--planted", action="store_true", help="audit planted bugs")
-    parser.add_argument(
-        "--peers", metavar="PYTHON", nargs="?", const="", help="audit other libraries"
-    )
     asked = parser.parse_args()
     quiet()
     if asked.planted:
         from mistakes import report
 
         report()
-    elif asked.peers is not None:
-        from peers_audited import report as report_peers
-
-        report_peers(asked.peers)
     else:
         echo(f"confidence {CONFIDENCE:g} for all rows together, epsilon at delta {DELTA:g}\n")
         table(audits(own(), asked.share))

@@ -111,9 +111,9 @@ def federations() -> list[Audited]:
 LOOP = hs.DPSGD(examples=8, batch_size=4, steps=3, noise_multiplier=1.0)
 
 
-def of_steps(seen: Any, plan: hs.DPSGD = LOOP) -> Any:
+def of_steps(seen: Any) -> Any:
     """Return the score of what the steps of a run released of the record."""
-    rate, noise = float(plan.sampling_rate), plan.noise_multiplier
+    rate, noise = float(LOOP.sampling_rate), LOOP.noise_multiplier
     return attacks.canary_scores(np.array([seen]), noise_multiplier=noise, rate=rate)[0]
 
 
@@ -169,21 +169,16 @@ def opacus_loop(inside: bool) -> Any:
         noise_multiplier=LOOP.noise_multiplier,
         max_grad_norm=1.0,
     )
-    return of_steps(opacus_steps(model, optimizer, loader))
-
-
-def opacus_steps(model: Any, optimizer: Any, loader: Any, steps: int = 3) -> list[float]:
-    """Return what the first steps released, before Opacus divides it."""
     seen: list[float] = []
-    while len(seen) < steps:
+    while len(seen) < LOOP.total_steps:
         for inputs, _ in loader:
             optimizer.zero_grad()
             model(inputs).sum().backward()
             before = model._module.weight.item()
             optimizer.step()
-            size = optimizer.expected_batch_size
+            size = optimizer.expected_batch_size  # Opacus divides by it
             seen.append(size * (before - model._module.weight.item()))
-    return seen[:steps]
+    return of_steps(seen[: LOOP.total_steps])
 
 
 def loops() -> list[Audited]:

@@ -1,6 +1,6 @@
 """Five ways to choose a clipping norm, each with a grid search, at the same budget.
 
-    python examples/systems/clipping.py --seeds 5
+    python examples/systems/table.py --only clipping
 
 Galli, "Sense and Sensitivity" (PhD thesis, Scuola Normale Superiore, 2024), chapter 3: a fixed
 norm, one that follows a quantile, one that is optimised online with the learning rate
@@ -15,23 +15,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from digits import (
-    BATCH_SIZE,
     DELTA,
-    EPSILON,
+    PLAN,
     RATES,
-    STEPS,
+    WEIGHTS,
     Outcome,
-    Setting,
+    Settings,
     Training,
     Update,
-    at_one_budget,
     calibrated,
     digits,
     fixed_threshold,
-    settings_of,
     source,
 )
 
@@ -46,21 +44,26 @@ QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
 FIRST_NORM, ADAM_STEP = 0.1, 0.05
 
 
-def fixed_quantile(noise: float, rate: float, quantile: float) -> Update:
-    """A norm that follows a quantile of the lengths (Andrew et al. 2021)."""
-    clipping = by_quantile(noise, quantile)
+def stepped(clipping: Any, rate: float | None = None) -> Update:
+    """Return steps of a clipping that changes with what it releases; its own rate if none."""
 
     def update(rows: Any, size: float, bits: Bits) -> Any:
         nonlocal clipping
+        own = clipping.learning_rate if rate is None else rate
         gradient, clipping = clipping.step(rows, expected=size, bits=bits)
-        return -rate * gradient
+        return -own * gradient
 
     return update
 
 
+def fixed_quantile(noise: float, rate: float, quantile: float) -> Update:
+    """A norm that follows a quantile of the lengths (Andrew et al. 2021)."""
+    return stepped(by_quantile(noise, quantile), rate)
+
+
 def by_quantile(noise: float, quantile: float) -> hs.release.QuantileClipping:
     """Return the clipping whose bits and gradients together have a plan's noise."""
-    bit_noise = max(BATCH_SIZE / 20, noise)
+    bit_noise = max(PLAN.batch_size / 20, noise)
     return hs.release.QuantileClipping(
         norm=FIRST_NORM,
         quantile=quantile,
@@ -71,15 +74,7 @@ def by_quantile(noise: float, quantile: float) -> hs.release.QuantileClipping:
 
 def online(noise: float, rate: float) -> Update:
     """OSO-DPSGD: the norm and the learning rate descend too (algorithm 3)."""
-    clipping = by_descent(noise, rate)
-
-    def update(rows: Any, size: float, bits: Bits) -> Any:
-        nonlocal clipping
-        own = clipping.learning_rate
-        gradient, clipping = clipping.step(rows, expected=size, bits=bits)
-        return -own * gradient
-
-    return update
+    return stepped(by_descent(noise, rate))
 
 
 def by_descent(noise: float, rate: float) -> hs.release.OnlineClipping:
@@ -100,20 +95,7 @@ def by_descent(noise: float, rate: float) -> hs.release.OnlineClipping:
 
 def by_coordinates(noise: float, rate: float) -> Update:
     """Coordinates shifted and scaled as released gradients suggest (Pichapati et al. 2019)."""
-    clipping: hs.release.CoordinateClipping | None = None
-
-    def update(rows: Any, size: float, bits: Bits) -> Any:
-        nonlocal clipping
-        own = of_coordinates(noise, rows.shape[1]) if clipping is None else clipping
-        gradient, clipping = own.step(rows, expected=size, bits=bits)
-        return -rate * gradient
-
-    return update
-
-
-def of_coordinates(noise: float, dimension: int) -> hs.release.CoordinateClipping:
-    """Return the clipping that begins with one scale for all coordinates."""
-    return hs.release.CoordinateClipping(dimension, noise)
+    return stepped(hs.release.CoordinateClipping(WEIGHTS, noise), rate)
 
 
 def adam_without_second_moment(noise: float, norm: float, decay: float = 0.9) -> Update:
@@ -138,59 +120,30 @@ GRIDS: dict[str, tuple[Callable[..., Update], tuple[Sequence[float], ...]]] = {
 }
 
 
-def planned(method: str, examples: int, epsilon: float = EPSILON, steps: int = STEPS) -> hs.DPSGD:
-    """Return the plan of a method's whole grid with the least noise that meets the budget."""
-    tried = len(list(itertools.product(*GRIDS[method][1])))
-    return calibrated(epsilon, examples=examples, steps=tried * steps)
-
-
-def run(
-    seed: int | None = 0,
-    *,
-    method: str = "online",
-    epsilon: float = EPSILON,
-    steps: int = STEPS,
-    plan: hs.DPSGD | None = None,
-) -> Outcome:
+def run(seed: int | None = 0, *, method: str) -> Outcome:
     """Search one method's grid within a budget and return what came out."""
-    data = digits()
-    plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
-    build, grid = GRIDS[method]
-    settings = list(itertools.product(*grid))
+    data, (build, grid) = digits(), GRIDS[method]
+    tried = list(itertools.product(*grid))
+    plan = calibrated(steps=len(tried) * PLAN.total_steps)
     training = Training(plan, data, seed, source(seed))
-    best, best_settings = 0.0, settings[0]
-    for tried in settings:
-        update = build(plan.noise_multiplier, *tried)
-        weights = training.steps(update, plan.total_steps // len(settings))
-        best, best_settings = max((best, best_settings), (data.accuracy(weights), tried))
-    told = ", ".join(f"{value:g}" for value in best_settings)
-    joint = joint_cost(method, plan) <= training.spent * (1 + 1e-9)
-    system = f"{method} ({len(settings)} runs; best with {told})"
-    return training.outcome(system, best, epsilon, {"joint noise": joint})
+    found = (training.steps(build(plan.noise_multiplier, *one), PLAN.total_steps) for one in tried)
+    best = max(data.accuracy(weights) for weights in found)
+    joint = joint_cost(method, plan) <= hs.epsilon(plan, DELTA).upper * (1 + 1e-9)
+    return training.outcome(best, {"joint noise": joint})
 
 
 def joint_cost(method: str, plan: hs.DPSGD) -> float:
     """Return what a plan's steps cost by the noise of each query that a method asks."""
-    noise, asked = plan.noise_multiplier, hs.Gaussian(plan.noise_multiplier)
-    queries = {
+    noise = plan.noise_multiplier
+    queries: dict[str, hs.Mechanism] = {
         "online": by_descent(noise, 1.0).mechanism,
         "fixed quantile": by_quantile(noise, 0.5).mechanism,
-        "AdaClip": of_coordinates(noise, 1).mechanism,
+        "AdaClip": hs.release.CoordinateClipping(1, noise).mechanism,
     }
-    query = queries.get(method, asked)
-    step = hs.PoissonSubsampled(query, plan.sampling_rate)
+    step = hs.PoissonSubsampled(queries.get(method, hs.Gaussian(noise)), plan.sampling_rate)
     return float(hs.epsilon(step**plan.total_steps, DELTA).upper)
 
 
-def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
+def settings() -> Settings:
     """Return what the system is shown in."""
-    return settings_of(run, GRIDS, epsilon)
-
-
-def main() -> None:
-    """Search each method's grid at one budget, and say what came out."""
-    at_one_budget(__doc__, settings)
-
-
-if __name__ == "__main__":
-    main()
+    return {method: partial(run, method=method) for method in GRIDS}

@@ -1,4 +1,4 @@
-"""What the systems share: digits and a linear model, random words, outcomes, and their commands.
+"""What the systems share: digits and a linear model, random words, and one table of outcomes.
 
 The 1,797 images of scikit-learn's digits come with it; nothing is downloaded. Every fifth image is
 held out to test on, which is part of the demonstration and not covered by any guarantee.
@@ -6,26 +6,26 @@ held out to test on, which is part of the demonstration and not covered by any g
 
 from __future__ import annotations
 
-import argparse
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
-from functools import partial
+from functools import cache
 from typing import Any
 
 import numpy as np
-from click import echo
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
 from hockeystick.release.samplers import Bits, secret_bits
 
-CLASSES = 10
-# Of what is trained on all images: a budget, and the thesis's grid of granularity 5 (Galli 2024,
-# chapter 3), even steps of logarithms.
-EPSILON, DELTA, BATCH_SIZE, STEPS = 3.0, 1e-4, 256, 60
+CLASSES, WEIGHTS = 10, 650
+# Of what is trained on all images: a budget, a plan whose noise is still to be found, and the
+# thesis's grid of granularity 5 (Galli 2024, chapter 3), even steps of logarithms.
+EPSILON, DELTA = 3.0, 1e-4
+PLAN = hs.DPSGD(examples=1438, batch_size=256, steps=60, noise_multiplier=1.0)
 RATES = tuple(10.0**power for power in (-2.5, -1.5, -0.5, 0.5, 1.5))
+NOT_AS_ACCOUNTED = "**not as accounted**"
 
 Update = Callable[[Any, float, Bits], Any]
 """From a batch's gradients, its expected size and random words to the change of the weights."""
@@ -36,113 +36,53 @@ class Outcome:
     """What one run of a system came to.
 
     Args:
-        system: The system's name and setting.
         result: The figures on data, by name.
-        plan: What ran, in the accountant's words.
+        plain: Those of the same without privacy.
         epsilon: The certified upper end, inf without privacy.
         delta: The delta it holds at.
         checks: What was compared between the run and its account, by name: True where they agree.
     """
 
-    system: str
-    result: dict[str, float]
-    plan: str
+    result: Mapping[str, float]
+    plain: Mapping[str, float]
     epsilon: float
     delta: float
-    checks: dict[str, bool] = field(default_factory=dict)
+    checks: Mapping[str, bool]
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A setting that a system is shown in.
-
-    Args:
-        run: From a seed to an outcome.
-        beside: The setting of the same system without privacy that it is compared with.
-        figures: Those of the result that a table shows; all where none are named.
-        plain: The figure of its own result that is without privacy, where there is one.
-    """
-
-    run: Callable[[int], Outcome]
-    beside: str | None = None
-    figures: tuple[str, ...] = ()
-    plain: str | None = None
+Settings = Mapping[str, Callable[[int], Outcome]]
+"""The settings in which a system is shown, by name: each a function from a seed to an outcome."""
 
 
-def spread(values: Sequence[float]) -> str:
-    """Return the median, and where there are several values the least and the largest."""
-    whole = all(value == int(value) for value in values) and max(values) > 1
-    middle, *ends = (
-        f"{value:g}" if whole else f"{value:.3f}"
-        for value in (statistics.median(values), min(values), max(values))
-    )
-    return f"{middle} [{', '.join(ends)}]" if len(values) > 1 else middle
-
-
-def spreads(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Return each figure of a result over several runs."""
-    return {name: spread([one.result[name] for one in outcomes]) for name in outcomes[0].result}
-
-
-def wrong(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the names of the checks that some run did not pass."""
-    return sorted({name for one in outcomes for name, right in one.checks.items() if not right})
-
-
-def cost(outcomes: Sequence[Outcome]) -> str:
-    """Return the largest epsilon of several runs, rounded up, and its delta."""
+def cells(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Return what a row of the table says of one or more runs of a setting."""
+    wrong = sorted({name for one in outcomes for name, right in one.checks.items() if not right})
+    if not all(one.checks for one in outcomes):
+        wrong = ["nothing was compared"]
     dearest = max(outcomes, key=lambda one: one.epsilon)
-    if dearest.epsilon == float("inf"):
-        return "no privacy"
-    epsilon = Decimal(dearest.epsilon).quantize(Decimal("0.001"), ROUND_CEILING)
-    return f"({epsilon}, {dearest.delta:g})"
+    epsilon = Decimal(dearest.epsilon)
+    if epsilon.is_finite():
+        epsilon = epsilon.quantize(Decimal("0.001"), ROUND_CEILING)
+    return {
+        "result": _spreads([one.result for one in outcomes]),
+        "plain": _spreads([one.plain for one in outcomes]),
+        "cost": f"({epsilon}, {dearest.delta:g})" if epsilon.is_finite() else "no privacy",
+        "check": f"{NOT_AS_ACCOUNTED}: {', '.join(wrong)}" if wrong else f"{len(outcomes)} runs",
+    }
 
 
-def repeated(run: Callable[[int], Outcome], first: int, count: int) -> list[Outcome]:
-    """Return the outcomes of several seeds."""
-    return [run(first + seed) for seed in range(count)]
-
-
-def show_lines(settings: Mapping[str, Setting], first: int, count: int) -> None:
-    """Print the medians over some seeds of each setting, its cost and its checks."""
-    for setting in settings.values():
-        outcomes = repeated(setting.run, first, count)
-        shown = ", ".join(f"{name} {told}" for name, told in spreads(outcomes).items())
-        named = wrong(outcomes)
-        checked = f"NOT AS ACCOUNTED: {', '.join(named)}" if named else "as accounted"
-        told = checked if outcomes[0].checks else ""
-        echo(f"{outcomes[0].system:<34} {shown:<44} {cost(outcomes):<18} {told}".rstrip())
-
-
-def show(outcome: Outcome) -> None:
-    """Print an outcome."""
-    echo(outcome.system)
-    echo(f"  {outcome.plan}")
-    echo(f"  epsilon <= {outcome.epsilon:.4f} at delta {outcome.delta:g}")
-    for name, value in outcome.result.items():
-        echo(f"  {name}: {value:.4g}")
-    for name, agrees in outcome.checks.items():
-        echo(f"  {'agrees' if agrees else 'DIFFERS'}: {name}")
-
-
-def arguments(
-    text: str | None,
-    *splits: str,
-    engines: Sequence[str] = (),
-    budget: tuple[float, float] | None = None,
-) -> argparse.ArgumentParser:
-    """Return a parser of the arguments that systems share."""
-    parser = argparse.ArgumentParser(description=(text or "").splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0, help="of data and noise")
-    parser.add_argument("--seeds", type=int, default=1, help="how many runs; medians are shown")
-    if splits:
-        parser.add_argument("--split", choices=splits, default=splits[0], help="of the digits")
-    if engines:
-        parser.add_argument("--engine", choices=engines, default=engines[0], help="of messages")
-    if budget is not None:
-        epsilon, delta = budget
-        parser.add_argument("--epsilon", type=float, default=epsilon, help=f"at delta {delta:g}")
-    return parser
+def _spreads(figures: Sequence[Mapping[str, float]]) -> str:
+    """Return each figure's median, and where there are several runs the least and the largest."""
+    told = []
+    for name in figures[0]:
+        values = [one[name] for one in figures]
+        whole = all(value == int(value) for value in values) and max(values) > 1
+        middle, *ends = (
+            f"{value:g}" if whole else f"{value:.3f}"
+            for value in (statistics.median(values), min(values), max(values))
+        )
+        told.append(f"{name} {middle}" + (f" [{', '.join(ends)}]" if len(values) > 1 else ""))
+    return "; ".join(told)
 
 
 def source(seed: int | None, *whose: int) -> Bits:
@@ -174,6 +114,7 @@ class Digits:
         return accuracy(weights, self.test_rows, self.test_labels)
 
 
+@cache
 def digits() -> Digits:
     """Return four fifths of the images to train on, and every fifth to test on."""
     from sklearn.datasets import load_digits
@@ -184,22 +125,8 @@ def digits() -> Digits:
     return Digits(rows[~tested], labels[~tested], rows[tested], labels[tested])
 
 
-@dataclass(frozen=True)
-class Shards:
-    """The features and labels of each client, and of test records that no client holds."""
-
-    clients: tuple[tuple[Any, Any], ...]
-    features: Any
-    labels: Any
-
-    @property
-    def records(self) -> int:
-        """How many records there are in training."""
-        return sum(len(labels) for _, labels in self.clients)
-
-
-def shards(clients: int, split: str, seed: int = 0, each: int | None = None) -> Shards:
-    """Return the digits split among clients, all with the same number of records.
+def shards(clients: int, split: str, seed: int = 0, each: int | None = None) -> list[Any]:
+    """Return rows and labels to train on for each client, all with the same number of records.
 
     Args:
         clients: How many.
@@ -217,12 +144,9 @@ def shards(clients: int, split: str, seed: int = 0, each: int | None = None) -> 
         sorted_by_label = np.argsort(data.labels, kind="stable")[: 2 * half * clients]
         blocks = sorted_by_label.reshape(2 * clients, half)
         order = blocks[rng.permutation(2 * clients)].ravel()
-    elif split != "writer":
-        raise SystemExit(f"--split must be writer, label or even; got {split!r}")
     held = len(order) // clients
     parts = order[: held * clients].reshape(clients, held)[:, :each]
-    own = tuple((data.rows[part], data.labels[part]) for part in parts)
-    return Shards(own, data.test_rows, data.test_labels)
+    return [(data.rows[part], data.labels[part]) for part in parts]
 
 
 def gradients(weights: Any, rows: Any, labels: Any) -> Any:
@@ -230,6 +154,13 @@ def gradients(weights: Any, rows: Any, labels: Any) -> Any:
     errors = probabilities(weights, rows)
     errors[np.arange(len(labels)), labels] -= 1.0
     return (errors[:, :, None] * rows[:, None, :]).reshape(len(labels), len(weights))
+
+
+def noted_gradients(data: Any, sizes: list[int], weights: Any, chosen: Any) -> Any:
+    """Return the gradients of some of a client's records, and note how many there are."""
+    rows, labels = data
+    sizes.append(len(chosen))
+    return gradients(weights, rows[chosen], labels[chosen])
 
 
 def probabilities(weights: Any, rows: Any) -> Any:
@@ -244,20 +175,8 @@ def accuracy(weights: Any, rows: Any, labels: Any) -> float:
     return float((probabilities(weights, rows).argmax(axis=1) == labels).mean())
 
 
-@dataclass(frozen=True)
-class Parity:
-    """Rows of norm 1 times their label, 1 or -1: to train on, and to test on."""
-
-    train: Any
-    test: Any
-
-    def accuracy(self, model: Any) -> float:
-        """Return the share of test records on the right side of a linear model."""
-        return float(np.mean(self.test @ model > 0))
-
-
-def parity(seed: int) -> Parity:
-    """Return the digits, even against odd, in a random order.
+def parity(seed: int) -> tuple[Any, Any]:
+    """Return digits to train and to test on, in a random order: rows times 1 if even, else -1.
 
     Each image is averaged over squares of four pixels, its own mean is taken off, and it is scaled
     to length 1: a function of that image alone, so that one record's gradient has norm at most 1.
@@ -271,7 +190,7 @@ def parity(seed: int) -> Parity:
     signed = rows * np.where(labels % 2 == 0, 1.0, -1.0)[:, None]
     order = np.random.default_rng(seed).permutation(len(signed))
     cut = 4 * len(signed) // 5
-    return Parity(signed[order[:cut]], signed[order[cut:]])
+    return signed[order[:cut]], signed[order[cut:]]
 
 
 def logistic_gradient(model: Any, rows: Any) -> Any:
@@ -279,11 +198,10 @@ def logistic_gradient(model: Any, rows: Any) -> Any:
     return -(rows / (1.0 + np.exp(rows @ model))[:, None]).mean(axis=0)
 
 
-def calibrated(epsilon: float, **plan: Any) -> hs.DPSGD:
-    """Return a plan's with the least noise that meets a budget."""
-    known = {"batch_size": BATCH_SIZE, "steps": STEPS, "noise_multiplier": 1.0} | plan
-    target = hs.ApproxDP(epsilon, DELTA)
-    found = hs.calibrate(hs.DPSGD(**known), "noise_multiplier", target).plan
+def calibrated(**plan: Any) -> hs.DPSGD:
+    """Return a plan on all images with the least noise that meets the budget."""
+    target = hs.ApproxDP(EPSILON, DELTA)
+    found = hs.calibrate(replace(PLAN, **plan), "noise_multiplier", target).plan
     assert isinstance(found, hs.DPSGD)
     return found
 
@@ -316,51 +234,26 @@ class Training:
             weights = weights + update(rows, self._sampler.expected(step), self.bits)
         return weights
 
-    def outcome(
-        self, system: str, accuracy: float, epsilon: float, checks: dict[str, bool]
-    ) -> Outcome:
+    def outcome(self, accuracy: float, checks: Mapping[str, bool]) -> Outcome:
         """Return what came of all steps, with its cost, and checks beside those of the steps."""
-        steps, plan = self.account.plan.total_steps, str(self.account.released)
+        steps = self.account.plan.total_steps
+        images = steps * PLAN.batch_size
+        spent = float(hs.epsilon(self.account.released, DELTA).upper)
         own = {
             "steps": self.account.counted == steps,
-            "budget": self.spent <= epsilon,
-            "batches": abs(self.drawn - steps * BATCH_SIZE) < 5 * (steps * BATCH_SIZE) ** 0.5,
+            "budget": spent <= EPSILON,
+            "batches": abs(self.drawn - images) < 5 * images**0.5,
         }
-        return Outcome(system, {"accuracy": accuracy}, plan, self.spent, DELTA, own | checks)
-
-    @property
-    def spent(self) -> float:
-        """The certified epsilon of the steps counted so far."""
-        return float(hs.epsilon(self.account.released, DELTA).upper)
+        return Outcome({"accuracy": accuracy}, openly(), spent, DELTA, {**own, **checks})
 
 
-def openly(seed: int | None = 0, *, steps: int = STEPS) -> Outcome:
-    """Return the best of the same steps on all images without clipping and noise, for any seed."""
+@cache
+def openly() -> dict[str, float]:
+    """Return the best of the same steps on all images without clipping and noise."""
     data, found = digits(), []
     for rate in RATES:
-        weights = np.zeros(CLASSES * 65)
-        for _ in range(steps):
+        weights = np.zeros(WEIGHTS)
+        for _ in range(PLAN.total_steps):
             weights = weights - rate * gradients(weights, data.rows, data.labels).mean(axis=0)
         found.append(data.accuracy(weights))
-    return Outcome("without privacy", {"accuracy": max(found)}, "", float("inf"), 0.0)
-
-
-def settings_of(
-    run: Callable[..., Outcome], methods: Iterable[str], epsilon: float
-) -> dict[str, Setting]:
-    """Return a run's methods at a budget, each beside the same model without privacy."""
-    private = {
-        method: Setting(partial(run, method=method, epsilon=epsilon), beside="without privacy")
-        for method in methods
-    }
-    return private | {"without privacy": Setting(openly)}
-
-
-def at_one_budget(
-    text: str | None, settings: Callable[[float], Mapping[str, Setting]], *budget: float
-) -> argparse.Namespace:
-    """Run the command of a system whose settings are compared at one budget."""
-    epsilon, delta = budget or (EPSILON, DELTA)
-    asked = arguments(text, budget=(epsilon, delta)).parse_args()
-    show_lines(settings(asked.epsilon), asked.seed, asked.seeds)
-    return asked
+    return {"accuracy": max(found)}

@@ -1,6 +1,6 @@
 """Fed-CDP and Fed-alphaCDP: federated training that hides records, its noise constant or falling.
 
-    python examples/systems/fed_cdp.py --seeds 5
+    python examples/systems/table.py --only fed_cdp
 
 Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats", 2023,
 sections 4 to 6: each round draws clients, each runs local steps, and each step adds noise to the
@@ -9,36 +9,21 @@ sum of clipped gradients. With Fed-alphaCDP the noise falls from round to round,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from digits import (
-    Outcome,
-    Setting,
-    Shards,
-    accuracy,
-    arguments,
-    gradients,
-    shards,
-    show_lines,
-    source,
-)
-from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
+from digits import WEIGHTS, Outcome, Settings, digits, noted_gradients, shards, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
-from hockeystick.release.samplers import Bits
 
 SYSTEM = "Fed-CDP, Fed-alphaCDP"
 CLIENTS, COHORT, EXAMPLES, BATCH, LOCAL_STEPS, ROUNDS = 24, 8, 59, 20, 4, 25
 NORM, RATE = 1.0, 2.0
 DELTA = 1e-4
-Served = tuple[Any, list[Arrays]]
 END = 4.85 / 15.0  # how far the paper's noise falls
 SCHEDULES: dict[str, Any] = {
     "constant": None,
@@ -53,6 +38,36 @@ NOISES = {
     "two-stage-poisson": (1.5122, 3.0134, 3.3216, 3.2393, 2.9772),
     "poisson": (0.9185, 1.9074, 2.1089, 2.0318, 1.8867),
 }
+
+
+def trained(
+    plan: hs.federated.FedAlphaCDP, data: Any, seed: int | None, norm: float = NORM
+) -> tuple[Any, list[int]]:
+    """Return the model of all rounds, and the sizes of all batches.
+
+    A client's model is computed from noisy sums alone; the mean of those that are sent is the next.
+    """
+    model, bits, sizes = np.zeros(WEIGHTS), source(seed), list[int]()
+    with TemporaryDirectory() as folder:
+        for index in range(plan.rounds):
+            sent = []
+            for client in draw_clients(plan, bits=bits).tolist():
+                of_records = partial(noted_gradients, data[client], sizes)
+                training = ClientTraining(
+                    plan,
+                    len(data[client][1]),
+                    norm,
+                    client=client,
+                    journal=Path(folder, f"client-{client}.journal"),
+                    bits=source(seed, client, index),
+                )
+                sent.append(
+                    training.train(model, of_records, learning_rate=RATE, round_index=index)
+                )
+                training.close()
+            if sent:
+                model = np.mean(sent, axis=0)
+    return model, sizes
 
 
 def planned(
@@ -73,127 +88,36 @@ def planned(
     )
 
 
-@dataclass(frozen=True)
-class Clients:
-    """What the clients of a run hold, and where each counts its rounds."""
-
-    plan: hs.federated.FedAlphaCDP
-    data: Shards
-    norm: float
-    seed: int | None
-    folder: Path
-
-    def answer(self, client: int, sent: Arrays, kept: Arrays) -> Arrays:
-        """Return the model that a client sends back, all of it computed from noisy sums.
-
-        Where no model came it tells what the demonstration compares with the account.
-        """
-        if not sent:
-            return kept
-        rows, labels = self.data.clients[client]
-        sizes = list[int]()
-
-        def of_records(own: Any, chosen: Any) -> Any:
-            sizes.append(len(chosen))
-            return gradients(own, rows[chosen], labels[chosen])
-
-        index, path = int(sent["round"]), self.folder / f"client-{client}.journal"
-        bits = source(self.seed, client, index)
-        own = ClientTraining(
-            self.plan, len(labels), self.norm, client=client, journal=path, bits=bits
-        )
-        model = own.train(sent["model"], of_records, learning_rate=RATE, round_index=index)
-        own.close()
-        kept["batches"] = np.append(kept.get("batches", np.zeros(0, int)), sizes)
-        kept["counted"] = np.array(own.counted)
-        return {"model": model}
-
-
-def serve(plan: hs.federated.FedAlphaCDP, size: int, bits: Bits, ask: Ask) -> Served:
-    """Run all rounds of the plan: the mean of what clients send is the next model."""
-    model = np.zeros(size)
-    for index in range(plan.rounds):
-        cohort = draw_clients(plan, bits=bits).tolist()
-        models = rows_of(ask(alike(cohort, model=model, round=index)), "model", size)
-        if models:
-            model = np.mean(list(models.values()), axis=0)
-    reports = ask(alike(range(plan.total_clients)))
-    return model, [own for own in reports.values() if own]
-
-
-def trained(
-    plan: hs.federated.FedAlphaCDP,
-    data: Shards,
-    norm: float = NORM,
-    seed: int | None = 0,
-    engine: str = "loop",
-) -> Served:
-    """Return the model of a run, and what its clients tell of themselves."""
-    server = partial(serve, plan, 10 * data.features.shape[1], source(seed))
-    with TemporaryDirectory() as folder:
-        clients = Clients(plan, data, norm, seed, Path(folder))
-        return carried(engine, server, clients.answer, plan.total_clients)
-
-
-def checks(plan: hs.federated.FedAlphaCDP, told: Sequence[Arrays], records: int) -> dict[str, bool]:
-    """Return what was compared: what clients tell of their runs, each with so many records."""
-    sizes = np.concatenate([own["batches"] for own in told])
-    everybody = plan.sampling == "poisson"
-    clients = plan.total_clients if everybody else plan.clients_per_round
-    rate = plan.rate if everybody else plan.local_rate
-    expected = float(len(sizes) * rate * records)
-    return {
-        "rounds": all(own["counted"] <= plan.rounds for own in told),
-        "steps": len(sizes) == plan.rounds * clients * plan.local_steps,
-        "batches": abs(sizes.sum() - expected) < 5 * expected**0.5,
-    }
+@cache
+def openly(seed: int | None, sampling: str, split: str) -> dict[str, float]:
+    """Return the accuracy without noise."""
+    data = shards(CLIENTS, split, seed or 0)
+    return {"accuracy": digits().accuracy(trained(planned("none", sampling), data, seed)[0])}
 
 
 def run(
-    seed: int | None = 0,
-    *,
-    decay: str = "constant",
-    sampling: str = "two-stage-poisson",
-    split: str = "writer",
-    plan: hs.federated.FedAlphaCDP | None = None,
-    norm: float = NORM,
-    engine: str = "loop",
+    seed: int | None = 0, *, decay: str, sampling: str = "two-stage-poisson", split: str = "writer"
 ) -> Outcome:
     """Train once and return what came out."""
-    plan = planned(decay, sampling) if plan is None else plan
-    data = shards(plan.total_clients, split, seed or 0)
-    model, told = trained(plan, data, norm, seed, engine)
-    private = plan.noise_multiplier > 0
+    plan = planned(decay, sampling)
+    data = shards(CLIENTS, split, seed or 0)
+    model, sizes = trained(plan, data, seed)
+    everybody = sampling == "poisson"
+    rate = plan.rate if everybody else plan.local_rate
+    expected = float(len(sizes) * rate * len(data[0][1]))
+    clients = CLIENTS if everybody else COHORT
     return Outcome(
-        f"Fed-CDP, noise {decay}, {split}",
-        {"accuracy": accuracy(model, data.features, data.labels)},
-        str(plan),
-        hs.epsilon(plan, DELTA).upper if private else float("inf"),
+        {"accuracy": digits().accuracy(model)},
+        openly(seed, sampling, split),
+        hs.epsilon(plan, DELTA).upper,
         DELTA,
-        checks(plan, told, len(data.clients[0][1])),
+        {
+            "steps": len(sizes) == ROUNDS * clients * LOCAL_STEPS,
+            "batches": bool(abs(sum(sizes) - expected) < 5 * expected**0.5),
+        },
     )
 
 
-def settings(
-    sampling: str = "two-stage-poisson", split: str = "writer", engine: str = "loop"
-) -> dict[str, Setting]:
+def settings() -> Settings:
     """Return what the system is shown in."""
-    return {
-        f"noise {decay}": Setting(
-            partial(run, decay=decay, sampling=sampling, split=split, engine=engine),
-            beside="noise none",
-        )
-        for decay in ("none", *SCHEDULES)
-    }
-
-
-def main() -> None:
-    """Train without noise, with constant noise and with each decay, and say what came out."""
-    parser = arguments(__doc__, "writer", "label", "even", engines=ENGINES)
-    parser.add_argument("--sampling", choices=tuple(NOISES), default="two-stage-poisson")
-    asked = parser.parse_args()
-    show_lines(settings(asked.sampling, asked.split, asked.engine), asked.seed, asked.seeds)
-
-
-if __name__ == "__main__":
-    main()
+    return {f"noise {decay}": partial(run, decay=decay) for decay in SCHEDULES}

@@ -1,7 +1,7 @@
 """Train on handwritten digits of ten clients on Flower, in three ways with certified privacy.
 
     pip install 'hockeystick[flower,torch]' scikit-learn
-    python examples/systems/flower_digits.py
+    python examples/systems/table.py --only flower_digits
 
 Flower's simulation engine runs 20 rounds of each, and of Flower's ``FedAvg`` without privacy:
 
@@ -17,17 +17,24 @@ learns. The accuracy is told for images that no client holds; no guarantee cover
 
 from __future__ import annotations
 
-import argparse
+import logging
+import os
 import tempfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+# No engine is to report home from an example, and its processes import what is in this folder.
+os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
+).rstrip(os.pathsep)
 
 import numpy as np
-from digits import Outcome, Setting, show_lines
-from engines import simulated
+from digits import Outcome, Settings
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import GaussianPrivacyEvent, NeighboringRelation, PrivacyConfig, SamplingMethod
@@ -37,49 +44,89 @@ import hockeystick as hs
 from hockeystick.adapters.flower import HockeystickAccountant, PrivateFedAvg, train_locally
 
 SYSTEM = "On Flower"
-CLIENTS, DELTA = 10, 1e-5
-NOISE, CLIPPING_NORM = 4.0, 1.0
-COHORT = 9
-LOCAL_STEPS, LOCAL_BATCH, LOCAL_NOISE = 5, 36, 3.0
-WAYS = ("flower", "poisson", "local", "open")
+CLIENTS, COHORT, ROUNDS, DELTA = 10, 9, 20, 1e-5
+NOISE, CLIPPING_NORM, LOCAL_STEPS = 4.0, 1.0, 5
+CLIENT_LEVEL = hs.federated.FedSDP(
+    noise_multiplier=NOISE,
+    total_clients=CLIENTS,
+    clients_per_round=COHORT,
+    rounds=ROUNDS,
+    sampling="poisson",
+)
+RECORD_LEVEL = hs.DPSGD(
+    examples=144, batch_size=36, steps=ROUNDS * LOCAL_STEPS, noise_multiplier=3.0
+)
+Found = tuple[dict[str, float], hs.Certified, bool]
+"""The figures of a way, what it spent, and whether it released as often as was planned."""
+_Any = TypeVar("_Any")
 
 
-def digits() -> tuple[Any, Any, Any, Any]:
-    """Return images and labels to train on, and those to test by."""
-    from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
+def with_flower(grid: Any) -> Found:
+    """Train by Flower's own strategy, with our accountant in the place of theirs."""
+    from flwr.serverapp import RdpAccountant
 
-    images, labels = load_digits(return_X_y=True)
-    parts = train_test_split(images / 16.0, labels, test_size=0.2, stratify=labels, random_state=0)
-    seen, unseen, seen_labels, unseen_labels = parts
-    return seen, seen_labels, unseen, unseen_labels
-
-
-def spread(folder: str) -> None:
-    """Give each client its images, in a file of its own."""
-    images, labels, _, _ = digits()
-    for client in range(CLIENTS):
-        own = {"images": images[client::CLIENTS], "labels": labels[client::CLIENTS]}
-        np.savez(Path(folder, f"client-{client}.npz"), **own)
-
-
-def shard(folder: str, client: int) -> tuple[Any, Any]:
-    """Return the images and labels of one client."""
-    with np.load(Path(folder, f"client-{client}.npz")) as own:
-        return own["images"], own["labels"]
+    config = PrivacyConfig(
+        DELTA, CLIENTS, NeighboringRelation.ADD_OR_REMOVE_ONE, SamplingMethod.NO_AMPLIFICATION
+    )
+    accountant, theirs = HockeystickAccountant(config), RdpAccountant(config)
+    averaging = FedAvg(
+        fraction_train=COHORT / CLIENTS,
+        fraction_evaluate=0.0,
+        min_train_nodes=COHORT,
+        min_available_nodes=CLIENTS,
+    )
+    strategy = DifferentialPrivacyServerSideFixedClipping(
+        averaging, NOISE, CLIPPING_NORM, COHORT, accountant=accountant
+    )
+    arrays, counted = strategy.start(grid, untrained(), ROUNDS).arrays, accountant.num_releases
+    theirs.compose(GaussianPrivacyEvent(NOISE, COHORT, CLIENTS), counted)
+    result = accuracy(arrays) | {"Flower says": theirs.get_epsilon(DELTA)}
+    return result, accountant.spent(DELTA), counted == ROUNDS
 
 
-def untrained() -> ArrayRecord:
-    """Return the weights of a linear classifier that has learnt nothing."""
-    weight, bias = np.zeros((10, 64), np.float32), np.zeros(10, np.float32)
-    return ArrayRecord({"weight": Array(weight), "bias": Array(bias)})
+def with_poisson_samples(grid: Any) -> Found:
+    """Train by our strategy."""
+    strategy = PrivateFedAvg(CLIENT_LEVEL, clipping_norm=CLIPPING_NORM)
+    arrays = strategy.start(grid, untrained()).arrays
+    return accuracy(arrays), strategy.spent(DELTA), strategy.counted == ROUNDS
 
 
-def accuracy(arrays: ArrayRecord) -> float:
-    """Return the share of test images that are read rightly."""
-    _, _, images, labels = digits()
-    scores = images @ arrays["weight"].numpy().T + arrays["bias"].numpy()
-    return float((scores.argmax(axis=1) == labels).mean())
+def with_private_clients(grid: Any) -> Found:
+    """Train by Flower's plain averaging of clients that are private themselves."""
+    with tempfile.TemporaryDirectory() as folder:
+        arrays = averaged(grid, folder)
+        counted = [
+            one.read_bytes().partition(b"\n")[2].count(b".") for one in Path(folder).iterdir()
+        ]
+    spent = hs.epsilon(RECORD_LEVEL, DELTA)
+    return accuracy(arrays), spent, max(counted) == RECORD_LEVEL.total_steps
+
+
+def averaged(grid: Any, folder: str = "") -> ArrayRecord:
+    """Return what Flower's plain averaging comes to; clients with a folder train privately."""
+    averaging = FedAvg(fraction_evaluate=0.0, min_available_nodes=CLIENTS)
+    config = ConfigRecord({"folder": folder})
+    return averaging.start(grid, untrained(), ROUNDS, train_config=config).arrays
+
+
+app = ClientApp()
+
+
+@app.train()  # type: ignore[untyped-decorator, unused-ignore]  # theirs may have no types
+def train(message: Message, context: Any) -> Message:
+    """Answer as a client: with its weights after some steps, private ones where there is a folder.
+
+    All clients weigh the same.
+    """
+    client = int(context.node_config["partition-id"])
+    images, labels = (one[client::CLIENTS] for one in digits()[:2])
+    if folder := message.content["config"].get("folder"):
+        return improved_privately(
+            message, images, labels, Path(str(folder), f"client-{client}.journal")
+        )
+    arrays = improved(message.content["arrays"], images, labels)
+    metrics = MetricRecord({"num-examples": 1})
+    return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
 
 
 def improved(arrays: ArrayRecord, images: Any, labels: Any) -> ArrayRecord:
@@ -94,22 +141,11 @@ def improved(arrays: ArrayRecord, images: Any, labels: Any) -> ArrayRecord:
     return ArrayRecord({"weight": Array(weight), "bias": Array(bias)})
 
 
-def local_plan(rounds: int) -> hs.DPSGD:
-    """Return what each client runs on its own images in all rounds."""
-    return hs.DPSGD(
-        examples=144,
-        batch_size=LOCAL_BATCH,
-        steps=rounds * LOCAL_STEPS,
-        noise_multiplier=LOCAL_NOISE,
-    )
-
-
-def improved_privately(message: Message, client: int, rounds: int, folder: str) -> Message:
+def improved_privately(message: Message, images: Any, labels: Any, journal: Path) -> Message:
     """Return a client's answer after some steps of its plan."""
     import torch
 
     torch.set_num_threads(1)
-    images, labels = shard(folder, client)
     model = torch.nn.Linear(64, 10)
     dataset = torch.utils.data.TensorDataset(
         torch.as_tensor(images, dtype=torch.float32), torch.as_tensor(labels)
@@ -119,158 +155,78 @@ def improved_privately(message: Message, client: int, rounds: int, folder: str) 
         model=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=1.0),
         dataset=dataset,
-        plan=local_plan(rounds),
+        plan=RECORD_LEVEL,
         loss_fn=torch.nn.functional.cross_entropy,
         steps=LOCAL_STEPS,
-        journal=Path(folder) / f"client-{client}.journal",
+        journal=journal,
     )
 
 
-def client_app(rounds: int, folder: str) -> ClientApp:
-    """Return what runs at each client."""
-    app = ClientApp()
+@cache
+def digits() -> tuple[Any, Any, Any, Any]:
+    """Return images and labels to train on, and those to test by."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
 
-    @app.train()  # type: ignore[untyped-decorator, unused-ignore]  # theirs may have no types
-    def train(message: Message, context: Any) -> Message:
-        client = int(context.node_config["partition-id"])
-        if message.content["config"].get("way") == "local":
-            return improved_privately(message, client, rounds, folder)
-        arrays = improved(message.content["arrays"], *shard(folder, client))
-        metrics = MetricRecord({"num-examples": 1})  # all clients weigh the same
-        return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
-
-    return app
+    images, labels = load_digits(return_X_y=True)
+    parts = train_test_split(images / 16.0, labels, test_size=0.2, stratify=labels, random_state=0)
+    seen, unseen, seen_labels, unseen_labels = parts
+    return seen, seen_labels, unseen, unseen_labels
 
 
-def with_flower(grid: Any, rounds: int) -> Outcome:
-    """Train by Flower's own strategy, with our accountant in the place of theirs."""
-    from flwr.serverapp import RdpAccountant
-
-    config = PrivacyConfig(
-        DELTA, CLIENTS, NeighboringRelation.ADD_OR_REMOVE_ONE, SamplingMethod.NO_AMPLIFICATION
-    )
-    accountant = HockeystickAccountant(config)
-    averaging = FedAvg(
-        fraction_train=COHORT / CLIENTS,
-        fraction_evaluate=0.0,
-        min_train_nodes=COHORT,
-        min_available_nodes=CLIENTS,
-    )
-    strategy = DifferentialPrivacyServerSideFixedClipping(
-        averaging, NOISE, CLIPPING_NORM, COHORT, accountant=accountant
-    )
-    arrays = strategy.start(grid, untrained(), rounds).arrays
-    counted, theirs = accountant.num_releases, RdpAccountant(config)
-    theirs.compose(GaussianPrivacyEvent(NOISE, COHORT, CLIENTS), counted)
-    plan = f"{rounds} rounds of {COHORT} of {CLIENTS} clients, noise multiplier {NOISE:g}"
-    spent = accountant.spent(DELTA)
-    found = outcome("flower", "a client", arrays, plan, spent, counted, rounds)
-    return replace(found, result=found.result | {"Flower says": theirs.get_epsilon(DELTA)})
+def untrained() -> ArrayRecord:
+    """Return the weights of a linear classifier that has learnt nothing."""
+    weight, bias = np.zeros((10, 64), np.float32), np.zeros(10, np.float32)
+    return ArrayRecord({"weight": Array(weight), "bias": Array(bias)})
 
 
-def with_poisson_samples(grid: Any, rounds: int) -> Outcome:
-    """Train by our strategy."""
-    plan = hs.federated.FedSDP(
-        noise_multiplier=NOISE,
-        total_clients=CLIENTS,
-        clients_per_round=COHORT,
-        rounds=rounds,
-        sampling="poisson",
-    )
-    strategy = PrivateFedAvg(plan, clipping_norm=CLIPPING_NORM)
-    arrays = strategy.start(grid, untrained()).arrays
-    spent, counted = strategy.spent(DELTA), strategy.counted
-    return outcome("poisson", "a client", arrays, str(plan), spent, counted, rounds)
+def accuracy(arrays: ArrayRecord) -> dict[str, float]:
+    """Return the share of test images that are read rightly."""
+    _, _, images, labels = digits()
+    scores = images @ arrays["weight"].numpy().T + arrays["bias"].numpy()
+    return {"accuracy": float((scores.argmax(axis=1) == labels).mean())}
 
 
-def with_private_clients(grid: Any, rounds: int, folder: str) -> Outcome:
-    """Train by Flower's plain averaging of clients that are private themselves."""
-    averaging = FedAvg(fraction_evaluate=0.0, min_available_nodes=CLIENTS)
-    config = ConfigRecord({"way": "local"})
-    arrays = averaging.start(grid, untrained(), rounds, train_config=config).arrays
-    journals = [Path(folder, f"client-{client}.journal") for client in range(CLIENTS)]
-    counted = [journal.read_bytes().partition(b"\n")[2].count(b".") for journal in journals]
-    plan = local_plan(rounds)
-    spent = hs.epsilon(plan, DELTA)
-    return outcome("local", "a record", arrays, str(plan), spent, max(counted), plan.total_steps)
+def simulated(server: Callable[[Any], _Any], app: ClientApp, clients: int) -> _Any:
+    """Return what a server on a grid of Flower's simulation engine came to, or raise as it did."""
+    from flwr.serverapp import ServerApp
+    from flwr.simulation import run_simulation
+
+    found, failed, program = list[_Any](), list[Exception](), ServerApp()
+
+    @program.main()  # type: ignore[untyped-decorator, unused-ignore]  # the same
+    def main(grid: Any, context: Any) -> None:
+        try:
+            found.append(server(grid))
+        except Exception as error:
+            failed.append(error)
+
+    logging.getLogger("flwr").setLevel(logging.WARNING)
+    resources = {"num_cpus": 1, "num_gpus": 0.0}
+    engine = {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False}
+    backend = {"client_resources": resources, "init_args": engine}
+    run_simulation(program, app, num_supernodes=clients, backend_config=backend)
+    for error in failed:
+        raise error
+    return found[0]
 
 
-def openly(grid: Any, rounds: int) -> Outcome:
-    """Train by Flower's plain averaging without privacy."""
-    averaging = FedAvg(fraction_evaluate=0.0, min_available_nodes=CLIENTS)
-    arrays = averaging.start(grid, untrained(), rounds).arrays
-    return Outcome("open, hides nothing", {"accuracy": accuracy(arrays)}, "", float("inf"), DELTA)
+@cache
+def openly() -> dict[str, float]:
+    """Return what training without privacy comes to."""
+    return accuracy(simulated(averaged, app, CLIENTS))
 
 
-def outcome(
-    way: str,
-    hidden: str,
-    arrays: ArrayRecord,
-    plan: str,
-    spent: hs.Certified,
-    counted: int,
-    planned: int,
-) -> Outcome:
-    """Return what a private way of training came to."""
-    result = {"accuracy": accuracy(arrays), "releases": float(counted)}
-    checks = {"releases": counted == planned}
-    return Outcome(f"{way}, hides {hidden}", result, plan, spent.upper, DELTA, checks)
+def run(seed: int | None = 0, *, way: Callable[[Any], Found]) -> Outcome:
+    """Train in one way; the seed draws nothing, as noise is of secret bits."""
+    result, spent, as_planned = simulated(way, app, CLIENTS)
+    return Outcome(result, openly(), spent.upper, DELTA, {"releases": as_planned})
 
 
-def run(seed: int = 0, *, way: str = "poisson", rounds: int = 20) -> Outcome:
-    """Train in one way.
-
-    The seed draws nothing here: what is private is drawn from secret bits, and the rest is fixed.
-    """
-    return trained((way,), rounds)[way]
-
-
-def trained(ways: Sequence[str], rounds: int) -> dict[str, Outcome]:
-    """Train in some ways, one after the other, in one run of Flower's simulation engine."""
-    with tempfile.TemporaryDirectory() as folder:
-        spread(folder)
-        trainers = {
-            "flower": with_flower,
-            "poisson": with_poisson_samples,
-            "local": partial(with_private_clients, folder=folder),
-            "open": openly,
-        }
-        return simulated(
-            lambda grid: {way: trainers[way](grid, rounds) for way in ways},
-            client_app(rounds, folder),
-            CLIENTS,
-        )
-
-
-def settings(rounds: int = 20, ways: Sequence[str] = WAYS) -> dict[str, Setting]:
+def settings() -> Settings:
     """Return what the system is shown in."""
-    told = {
-        "flower": "Flower's strategy, 9 of 10 clients",
-        "poisson": "PrivateFedAvg, 9 of 10 clients by coins",
-        "local": "FedAvg of clients that train privately",
-        "open": "FedAvg",
-    }
-
-    @cache
-    def all_ways(seed: int) -> dict[str, Outcome]:
-        return trained(ways, rounds)
-
     return {
-        told[way]: Setting(lambda seed, way=way: all_ways(seed)[way], beside="FedAvg", figures=own)
-        for way in ways
-        for own in [("accuracy", "Flower says") if way == "flower" else ("accuracy",)]
+        "Flower's strategy, 9 of 10 clients": partial(run, way=with_flower),
+        "PrivateFedAvg, 9 of 10 clients by coins": partial(run, way=with_poisson_samples),
+        "FedAvg of clients that train privately": partial(run, way=with_private_clients),
     }
-
-
-def main() -> None:
-    """Train in each way, and say what came out."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    given = parser.parse_args()
-    show_lines(settings(given.rounds, given.ways), given.seed, 1)
-
-
-if __name__ == "__main__":
-    main()

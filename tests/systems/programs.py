@@ -1,7 +1,6 @@
 """The programs of examples/systems and examples/audit as modules, for tests."""
 
 import sys
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -28,9 +27,7 @@ def without(data: Any, client: int, record: int | None = None) -> Any:
     """
     if client < 0:
         return data
-    rows, labels = data.clients[client]
+    rows, labels = data[client]
     rows = rows.copy()
     rows[slice(None) if record is None else record] = 0.0
-    return replace(
-        data, clients=(*data.clients[:client], (rows, labels), *data.clients[client + 1 :])
-    )
+    return [*data[:client], (rows, labels), *data[client + 1 :]]

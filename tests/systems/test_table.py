@@ -45,54 +45,44 @@ def test_every_system_is_shown_with_every_column() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(systems()) - {"flower_digits"}))
 def test_every_setting_of_a_system_is_shown_once(name: str) -> None:
-    expected = list(program("table").private(program(name).settings()))
-    assert sorted(one["setting"] for one in saved() if one["program"] == name) == sorted(expected)
+    expected = list(program(name).settings())
+    assert [one["setting"] for one in saved() if one["program"] == name] == expected
 
 
-def fake(runs: list[int], fails: int = -1) -> Any:
-    """Return a system of two settings, and of one without privacy; a run of one seed is wrong."""
-    outcome = program("digits")
-
-    def run(epsilon: float, seed: int) -> Any:
-        runs.append(seed)
-        plain = epsilon == float("inf")
-        result = {"accuracy": 0.9 + seed / 100 if plain else seed / 10}
-        return outcome.Outcome("s", result, "plan", epsilon, 1e-5, {"steps": seed != fails})
-
-    def settings() -> Any:
-        return {
-            "small": outcome.Setting(lambda seed: run(1.0, seed), beside="open"),
-            "large": outcome.Setting(lambda seed: run(2.0, seed), beside="open"),
-            "open": outcome.Setting(lambda seed: run(float("inf"), seed), beside="open"),
-        }
-
-    return SimpleNamespace(__name__="fake", SYSTEM="A system", settings=settings)
+@pytest.mark.parametrize("name", ["gopa", "gossip", "noisy_iterations", "prifedsync"])
+def test_a_run_is_as_accounted_and_within_its_row(name: str) -> None:
+    setting, run = next(iter(program(name).settings().items()))
+    (row,) = (one for one in saved() if (one["program"], one["setting"]) == (name, setting))
+    found = run(0)
+    assert all(found.checks.values())
+    ends = re.findall(r"\[(\S+), (\S+)\]", f"{row['result']}; {row['plain']}")
+    values = (*found.result.values(), *found.plain.values())
+    for (least, largest), value in zip(ends, values, strict=True):
+        assert float(least) - 5e-4 <= value <= float(largest) + 5e-4
+    assert program("digits").cells([found])["cost"] == row["cost"]
 
 
-@pytest.fixture
-def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    """Return the script, with one system, and a file of its own."""
-    script = program("table")
-    monkeypatch.setattr(script, "programs", lambda: ["fake"])
-    monkeypatch.setattr(script, "FOLDER", tmp_path / "examples" / "systems")
-    monkeypatch.setattr(script, "SAVED", tmp_path / "table.json")
-    return script
-
-
-def ran(script: Any, monkeypatch: pytest.MonkeyPatch, module: Any, *given: str) -> None:
-    monkeypatch.setattr(script, "import_module", lambda name: module)
-    monkeypatch.setattr("sys.argv", ["table.py", *given])
-    script.main()
+def outcome(epsilon: float = 1.0, right: bool = True) -> Any:
+    figures = {"accuracy": 0.9}
+    return program("digits").Outcome(figures, figures, epsilon, 1e-5, {"steps": right})
 
 
 def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
-    table: Any, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    table = program("table")
+    system = SimpleNamespace(
+        SYSTEM="A system", settings=lambda: {"small": lambda seed: outcome(right=seed != 1)}
+    )
+    monkeypatch.setattr(table, "programs", lambda: ["fake"])
+    monkeypatch.setattr(table, "SAVED", tmp_path / "table.json")
+    monkeypatch.setattr(table, "import_module", lambda name: system)
+    monkeypatch.setattr("sys.argv", ["table.py", "--seeds", "3"])
     with pytest.raises(SystemExit) as stopped:
-        ran(table, monkeypatch, fake([], fails=1), "--seeds", "3")
+        table.main()
     assert stopped.value.code == 1
     checks = [one["check"] for one in json.loads(table.SAVED.read_text(encoding="utf-8"))]
-    assert checks == ["**not as accounted**: steps"] * 2
+    assert checks == ["**not as accounted**: steps"]
 
 
 @pytest.mark.parametrize(
@@ -101,5 +91,4 @@ def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
 def test_the_cost_is_the_largest_of_the_runs_rounded_up(
     epsilons: tuple[float, ...], shown: str
 ) -> None:
-    outcome = program("digits")
-    assert outcome.cost([outcome.Outcome("", {}, "", one, 1e-5) for one in epsilons]) == shown
+    assert program("digits").cells([outcome(one) for one in epsilons])["cost"] == shown

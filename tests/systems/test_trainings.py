@@ -9,6 +9,7 @@ from scipy import stats
 
 import hockeystick as hs
 from hockeystick.mechanisms import SinhNormal
+from hockeystick.release.samplers import run_count
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
@@ -72,10 +73,7 @@ def prepared() -> Any:
 
 
 def test_statistics_that_the_plan_does_not_count_are_seen(prepared: Any) -> None:
-    plan = prepared.planned("normalised", 1438, steps=3)
-    assert not prepared.run(1, method="normalised", plan=replace(plan, extra=None)).checks[
-        "statistics"
-    ]
+    assert not prepared.run(1, method="normalised", plan=plan()).checks["statistics"]
 
 
 @pytest.mark.parametrize("method", ["normalised", "principal components"])
@@ -117,7 +115,7 @@ def test_more_coordinates_than_are_to_be_sent_are_seen(
         return everything[0](mechanism, rows, **(given | {"keep": 1.0}))
 
     monkeypatch.setitem(pruning.METHODS, "a tenth, at random", (all_of_them, *own[1:]))
-    found = pruning.run(1, method="a tenth, at random", steps=2)
+    found = pruning.run(1, method="a tenth, at random", plan=plan())
     assert not found.checks["coordinates"]
 
 
@@ -150,7 +148,7 @@ def counted(tuning: Any, method: str, seed: int) -> tuple[int, int]:
     """Return how many runs a search made, and how many its words say, without any training."""
     if method in OPTUNA:
         pytest.importorskip("optuna")
-    charge, made = hs.Accountant(), list[bool]()
+    charge, made, given = hs.Accountant(), list[bool](), list[Any]()
     total = tuning.whole(method, plan())
 
     def run(candidate: tuple[float, float]) -> tuple[Any, float]:
@@ -162,14 +160,19 @@ def counted(tuning: Any, method: str, seed: int) -> tuple[int, int]:
     class Counted(tuning.Runs):  # type: ignore[misc]
         __call__ = staticmethod(run)
 
-    bits = np.random.PCG64(seed).random_raw
-    recorded = tuning.Recorded(bits)
-    runs = Counted(plan(), None, seed, bits, charge)
-    best = tuning.search(method, runs, recorded)
+    bits = words(seed)
+
+    def noted(count: int) -> Any:
+        given.append(bits(count))
+        return given[-1]
+
+    best = tuning.search(method, Counted(plan(), seed, bits, charge), noted)
     assert charge.plan == total
     assert all(made)
     assert (best is None) == (not made)
-    return len(made), tuning.drawn(method, recorded)
+    runs, again = tuning.SEARCHES[method], iter(given)
+    drawn = runs if isinstance(runs, int) else run_count(runs, bits=lambda count: next(again))
+    return len(made), drawn
 
 
 @pytest.mark.parametrize("method", SEARCHES)
@@ -180,30 +183,17 @@ def test_there_are_as_many_runs_as_drawn_and_all_are_charged_first(
     assert all(made == drawn for made, drawn in found)
 
 
-@pytest.mark.parametrize("wrong", ["charged first", "runs", "steps"])
-def test_a_search_that_is_not_as_accounted_is_seen(
-    tuning: Any, wrong: str, monkeypatch: pytest.MonkeyPatch
+def test_a_search_that_is_charged_when_it_is_over_is_seen(
+    tuning: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A search charged when it is over, one with a run more, one with longer runs."""
-    right = tuning.search
-
     def search(method: str, runs: Any, bits: Any) -> Any:
         total = tuning.whole(method, runs.plan)
-        if wrong == "charged first":
-            found = hs.release.random_search(total, tuning.GRID, runs, bits=bits)
-            runs.charge.step(total)
-            return found
-        if wrong == "steps":
-            runs.plan = replace(runs.plan, steps=runs.plan.steps + 1)
-        found = right(method, runs, bits)
-        if wrong == "runs":
-            runs(found.candidate)
-        return found
+        found = hs.release.random_search(total, tuning.GRID, runs, bits=bits)
+        runs.charge.step(total)
+        return found and found.output
 
     monkeypatch.setattr(tuning, "search", search)
-    checks = tuning.run(1, method=RANDOM[0], plan=plan()).checks
-    assert not checks[wrong]
-    assert checks["runs"] == (wrong != "runs")
+    assert not tuning.run(1, method=RANDOM[0], plan=plan()).checks["charged first"]
 
 
 def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(tuning: Any) -> None:
@@ -236,9 +226,9 @@ def test_leaving_out_a_vector_moves_the_sum_by_its_clipped_length_exactly(noisy:
     assert lengths.max() > (1 - 1e-5) ** 2 * 2.0**44
 
 
-@pytest.mark.parametrize("method", ["sinh-normal, width 40", "sinh-normal, width 320"])
-def test_the_noise_has_the_law_and_the_deviation_that_are_charged(noisy: Any, method: str) -> None:
-    noise = noisy.planned(method)
+@pytest.mark.parametrize("width", [40.0, 320.0])
+def test_the_noise_has_the_law_and_the_deviation_that_are_charged(noisy: Any, width: Any) -> None:
+    noise = noisy.planned(width)
     drawn = noisy.released(noise, np.zeros(200), None, np.random.PCG64(5).random_raw)
     stretched = noise.width * np.sinh(drawn / noise.width)
     normal = stretched * (2 * noise.rho) ** 0.5
@@ -262,4 +252,4 @@ def test_a_mean_that_is_not_as_accounted_is_seen(
         return right(SinhNormal(16 * noise.rho, noise.width), total, None, bits)
 
     monkeypatch.setattr(noisy, "released", released)
-    assert not noisy.run(1, method="sinh-normal, width 40").checks[name]
+    assert not noisy.run(1, width=40.0).checks[name]

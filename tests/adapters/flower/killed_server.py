@@ -65,7 +65,7 @@ def main() -> None:
         return begun
 
     app = client_app(folder, os.getpid(), killed)
-    begun = program("engines").simulated(server, app, PLAN.total_clients)
+    begun = program("flower_digits").simulated(server, app, PLAN.total_clients)
     sys.stdout.write(f"{begun}\n")
 
 

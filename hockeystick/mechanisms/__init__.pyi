@@ -24,7 +24,7 @@ from hockeystick.mechanisms.federated.instance_level import FedCDP as FedCDP
 from hockeystick.mechanisms.federated.prifedsync import FederatedClustering as FederatedClustering
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync as PriFedSync
 from hockeystick.mechanisms.federated.prifedsync import View as View
-from hockeystick.mechanisms.listing import index as index
+from hockeystick.mechanisms.structure import index as index
 from hockeystick.mechanisms.local.reports import Encoding as Encoding
 from hockeystick.mechanisms.local.reports import RAPPOR as RAPPOR
 from hockeystick.mechanisms.local.reports import RandomizedResponse as RandomizedResponse

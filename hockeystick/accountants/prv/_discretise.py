@@ -51,7 +51,6 @@ class LatticePoints:
     covers_supremum: bool = False
 
     def at(self, index: Array) -> Array:
-        """Return the points of some indices."""
         points: Array = self.offset + self.step * index
         return points
 
@@ -65,7 +64,6 @@ class LossOnLattice:
 
     @cached_property
     def points(self) -> Array:
-        """The points of the lattice."""
         return self.lattice.at(
             np.arange(self.lattice.first, self.lattice.last + 1, dtype=np.float64)
         )
@@ -393,12 +391,10 @@ def _errors(weight: Array, error: Array) -> tuple[float, Array]:
 
 
 def _joined(contributions: list[_Contributions]) -> _Contributions:
-    """Return pieces as one list, those without mass left out."""
     place, log_p, error = (np.concatenate(parts) for parts in zip(*contributions, strict=True))
     kept = log_p > -math.inf
     return _Contributions(place[kept], log_p[kept], error[kept])
 
 
 def _sum_up(logs: Array) -> float:
-    """Return the sum of exponentials, rounded up."""
     return float(np.exp(np.minimum(logs, 0.0)).sum()) * (1.0 + 1e-12)

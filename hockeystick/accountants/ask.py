@@ -226,6 +226,7 @@ class Direction(WordEnum):
 
     @property
     def opposite(self) -> Direction:
+        """The other direction."""
         return Direction.ADD if self is Direction.REMOVE else Direction.REMOVE
 
     def terms_of(self, composition: Composition) -> Terms:

@@ -52,6 +52,7 @@ class Interval(NamedTuple):
 
     @classmethod
     def point(cls, value: float) -> Interval:
+        """Return an interval of one known number."""
         return cls(value, value, value)
 
     @property

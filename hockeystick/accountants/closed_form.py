@@ -85,12 +85,14 @@ class LargestAtomBound(NamedTuple):
     log_mass: float
 
     def delta(self, epsilon: float) -> float:
+        """Return a lower bound of delta."""
         if not epsilon < self.loss:
             return 0.0
         log_delta = self.log_mass + math.log(-math.expm1(epsilon - self.loss))
         return math.exp(log_delta * (1.0 + 8.0 * ULP)) * (1.0 - 8.0 * ULP)
 
     def epsilon(self, delta: float) -> float:
+        """Return a lower bound of epsilon."""
         _, log_delta = log_readings(delta)
         log_ratio = log_delta - self.log_mass
         log_ratio += 4.0 * ULP * (abs(log_delta) + abs(self.log_mass))

@@ -259,6 +259,7 @@ class Truth:
 
     @property
     def is_known(self) -> bool:
+        """Return whether the two ends agree for all that a reader can see."""
         return self.upper == self.lower or self.upper - self.lower <= _INVISIBLE * self.upper
 
     def ratio(self, value: float) -> float | None:
@@ -266,6 +267,7 @@ class Truth:
         return value / self.upper if 0 < self.upper < math.inf else None
 
     def is_above(self, value: float) -> bool:
+        """Return whether the value is too low to be the truth."""
         return value < self.lower
 
     def beside(self, answer: Answer) -> str:

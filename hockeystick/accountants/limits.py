@@ -186,9 +186,11 @@ class NormalPair:
         return (self.under_p.mean - self.under_q.mean) / spread
 
     def upper(self, epsilon: float) -> float:
+        """Return an upper bound of delta."""
         return max(min(self._upper_by_p(epsilon), self._upper_by_both(epsilon), 1.0), 0.0)
 
     def lower(self, epsilon: float) -> float:
+        """Return a lower bound of delta."""
         return min(max(self._lower_by_p(epsilon), self._lower_by_both(epsilon), 0.0), 1.0)
 
     def _upper_by_p(self, epsilon: float) -> float:
@@ -399,6 +401,7 @@ class Expansion:
         return np.nan_to_num(found, nan=0.0)
 
     def at(self, epsilon: float) -> float:
+        """Return the same at one point."""
         return float(self.value(np.array([epsilon]))[0])
 
     @cached_property

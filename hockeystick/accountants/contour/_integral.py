@@ -85,6 +85,7 @@ class VerticalContour:
 
     @property
     def height(self) -> float:
+        """The imaginary part at which the line ends."""
         return self.step * self.last
 
     @property
@@ -259,6 +260,7 @@ class TailAndBulk:
         return self.log_bulk - self.order * epsilon + log_cks_factor(self.order)
 
     def decay(self, c: float) -> ComposedTailDecay:
+        """Return the decay of the outcomes with a large loss along the line through c."""
         return ComposedTailDecay(self, c)
 
 
@@ -389,6 +391,7 @@ class Integral:
     far: FarOutputs | None = None
 
     def delta(self, epsilon: float) -> LogDelta:
+        """Return delta at an epsilon."""
         return self.each(epsilon)[0]
 
     def each(self, *epsilons: float) -> list[LogDelta]:

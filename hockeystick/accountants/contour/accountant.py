@@ -371,9 +371,11 @@ class Smoothed:
     twice: Integral
 
     def upper(self, epsilon: float) -> float:
+        """Return an upper bound of ln delta."""
         return _log_upper(self.once, epsilon) + self._slack(epsilon)
 
     def lower(self, epsilon: float) -> float:
+        """Return a lower bound of ln delta; -inf for none."""
         one, two = self.once.delta(epsilon).log("lower"), _log_upper(self.twice, epsilon)
         if not -math.inf < one <= two < math.inf:
             return -math.inf

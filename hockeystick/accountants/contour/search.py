@@ -162,6 +162,7 @@ class LocatedIntegral(NamedTuple):
     recipe: str = ""
 
     def guess(self, log_delta: float) -> LineGuess:
+        """Return its line as the guess for a composition that is nearly the same."""
         return LineGuess(log_delta, self.integral.line.c if self.recipe else None, self.recipe)
 
 
@@ -207,6 +208,7 @@ class Quadratures(NamedTuple):
 
     @property
     def work(self) -> int:
+        """The number of terms of the integral's sum."""
         last = self.line.last
         work = sum(equivalent_terms(one.nodes, last) for one in self.tail_rules)
         for (loss, _), rule in zip(self.terms, self.rules, strict=True):
@@ -215,10 +217,12 @@ class Quadratures(NamedTuple):
         return work
 
     def integrate(self) -> Integral:
+        """Return the integral."""
         found = integrate(self.terms, self.line, self.rules, self.tails, self.tail_rules)
         return replace(found, far=self.far)
 
     def locate(self, epsilon: float, recipe: str) -> LocatedIntegral:
+        """Return the integral for an epsilon, with the way that led to its line."""
         return LocatedIntegral(self.integrate(), epsilon, self.terms, recipe)
 
 

@@ -51,6 +51,7 @@ class LatticePoints:
     covers_supremum: bool = False
 
     def at(self, index: Array) -> Array:
+        """Return the points of some indices."""
         points: Array = self.offset + self.step * index
         return points
 
@@ -64,6 +65,7 @@ class LossOnLattice:
 
     @cached_property
     def points(self) -> Array:
+        """The points of the lattice."""
         return self.lattice.at(
             np.arange(self.lattice.first, self.lattice.last + 1, dtype=np.float64)
         )

@@ -156,6 +156,7 @@ class CoarseLosses(NamedTuple):
 
     @property
     def variance(self) -> float:
+        """The variance of the sum."""
         mean = (self.weight * self.point).sum(axis=1, keepdims=True)
         one = (self.weight * (self.point - mean) ** 2).sum(axis=1)
         return float((self.runs * one).sum())

@@ -157,6 +157,7 @@ class Lattice:
 
     @property
     def share_of_memory(self) -> float:
+        """The share of the memory allowed for lattices that this one took."""
         size = self.masses.size
         return max(size, 0.5 * (size + _COST_OF_A_LOSS_POINT * self.widest)) / MOST_POINTS
 
@@ -403,6 +404,7 @@ class LatticeTarget(NamedTuple):
 
     @property
     def runs(self) -> float:
+        """The number of runs, at least 1."""
         return max(math.fsum(count for _, count in self.upper), 1.0)
 
 

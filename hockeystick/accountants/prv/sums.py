@@ -70,6 +70,7 @@ class PointMasses:
 
     @property
     def size(self) -> int:
+        """How many points there are."""
         return self.mass.size
 
     def sum_from(self, first: int, x: float, c: float, step: float) -> tuple[float, float]:
@@ -421,13 +422,16 @@ class Combinations:
 
     @property
     def size(self) -> int:
+        """The number of combinations."""
         return int(self.loss.size)
 
     def upper(self, epsilon: float) -> float:
+        """Return an upper bound of ln delta."""
         value, missing, scale = self._sum(epsilon - self.displacement)
         return scale + self.relative_error + log_or_none(value + missing)
 
     def lower(self, epsilon: float) -> float:
+        """Return a lower bound of ln delta; -inf for none."""
         value, _, scale = self._sum(epsilon + self.displacement)
         return scale - self.relative_error + log_or_none(value - _UNDERFLOW)
 

@@ -64,9 +64,11 @@ class Ends:
     below: tuple[Ranked, ...]
 
     def upper(self, epsilon: float) -> float:
+        """Return an upper bound of delta."""
         return self.above.upper(math.exp(epsilon))
 
     def lower(self, epsilon: float) -> float:
+        """Return a lower bound of delta."""
         return max((one.lower(math.exp(epsilon)) for one in self.below), default=0.0)
 
 

@@ -141,6 +141,7 @@ class FinitePair:
         return _pair(p, q, self.noise + ULP * (4.0 * p.size + 16.0))
 
     def split_size(self, scale: float, fineness: float) -> int:
+        """Return the number of pieces."""
         return int(self._pieces(scale, fineness).sum())
 
     def _pieces(self, scale: float, fineness: float) -> NDArray[np.int64]:

@@ -157,6 +157,7 @@ class Graph:
 
     @property
     def size(self) -> int:
+        """The number of edges."""
         if self.whole:
             return self.parties * (self.parties - 1) // 2
         return len(self.stored) // 16

@@ -184,6 +184,7 @@ class FixedSizeSubsampled(OnFixedSizeSample):
 
     @property
     def rate(self) -> Fraction:
+        """The chance of an example to be in the sample."""
         return Fraction(self.batch_size, self.examples)
 
     def _sampling(self) -> str:

@@ -90,6 +90,7 @@ class Batches:
 
     @property
     def replaced(self) -> bool:
+        """Whether one example may be replaced by another one."""
         return self.adjacency is Adjacency.REPLACE_ONE
 
     @property

@@ -391,11 +391,7 @@ def _reflected(other: Answer, epsilon: float) -> Answer:
 
 
 def asked(delta: float | None, epsilon: float | None) -> tuple[Quantity, float]:
-    """Return what is asked for, and where: exactly one of the two is given.
-
-    Raises:
-        ParameterError: If the number is outside its domain, or not exactly one is given.
-    """
+    """Return what is asked for, and where, or raise unless exactly one of the two is given."""
     if (delta is None) == (epsilon is None):
         raise ParameterError("delta, epsilon", (delta, epsilon), "given one without the other")
     if epsilon is None:

@@ -105,11 +105,7 @@ def worse(intervals: list[Interval]) -> Interval:
 
 
 def composition_of(mechanism: Mechanism, accountant: str) -> Composition:
-    """Return the losses of all runs of a mechanism, for an accountant of that name.
-
-    Raises:
-        UnsupportedError: Naming the part of the plan for which no loss is known.
-    """
+    """Return the losses of all runs of a mechanism, or raise in the name of an accountant."""
     try:
         return compose(mechanism)
     except NoAnalysisError as error:

@@ -164,8 +164,7 @@ class Auto(Accountant):
     ) -> tuple[Accountant, Interval]:
         """Return the intersection of the answers, and the accountant that proves its upper end.
 
-        Raises:
-            UnsupportedError: Where none has an answer, with the last one's reason.
+        Where none has an answer it raises, with the last one's reason.
         """
         best: tuple[Accountant, Interval] | None = None
         refusal: UnsupportedError | None = None

@@ -25,6 +25,10 @@ from hockeystick.numerics import ULP
 
 # Rates, distances of the means, counts, and whether the record is removed.
 Runs = tuple[Array, Array, Array, bool]
+# The nodes of all runs, where each run's end, and ln of the error of each one's quadrature.
+Quadratures = tuple[Array, NDArray[np.int64], Array]
+# Minorants of the runs' densities: widths and masses, a row for each, variations, layers.
+Decays = tuple[Array, Array, Array, NDArray[np.int64]]
 
 # Newton's steps for ln c: how many, how long at most, and how short the last one.
 STEPS = 40
@@ -175,9 +179,7 @@ LAYERS = 512
 
 
 @njit(cache=True)
-def log_truncation(
-    decay: tuple[Array, Array, Array, NDArray[np.int64]], count: Array, y: float
-) -> float:
+def log_truncation(decay: Decays, count: Array, y: float) -> float:
     """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, octave by octave.
 
     The exponent b, the sum of the runs' exponents, increases, so that beyond the last octave the
@@ -203,11 +205,7 @@ def log_truncation(
 
 @njit(cache=True)
 def sufficient_height(
-    decay: tuple[Array, Array, Array, NDArray[np.int64]],
-    count: Array,
-    start: float,
-    longest: float,
-    log_goal: float,
+    decay: Decays, count: Array, start: float, longest: float, log_goal: float
 ) -> float:
     """Return a height from which on the truncation is at most the goal; inf beyond the longest."""
     low = high = start
@@ -233,7 +231,7 @@ def quadratures(
     y_high: float,
     log_tolerance: Array,
     most_nodes: float,
-) -> tuple[Array, NDArray[np.int64], Array]:
+) -> Quadratures:
     """Return the nodes of all runs, where each run's end, and ln of each one's error.
 
     A row each has losses, log weights and the errors of both. No nodes say that a run has no rule,
@@ -263,9 +261,7 @@ def quadratures(
 
 
 @njit(cache=True)
-def at_orders(
-    quadrature: tuple[Array, NDArray[np.int64], Array], orders: Array
-) -> tuple[Array, Array]:
+def at_orders(quadrature: Quadratures, orders: Array) -> tuple[Array, Array]:
     """Return each run's K at several orders, a row for each run, and its errors."""
     nodes, ends, log_error = quadrature
     value, error = np.empty((ends.size, orders.size)), np.empty((ends.size, orders.size))
@@ -278,9 +274,7 @@ def at_orders(
 
 
 @njit(cache=True)
-def minorants(
-    p: Array, mu: Array, removing: bool, c: float, value: Array, error: Array
-) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+def minorants(p: Array, mu: Array, removing: bool, c: float, value: Array, error: Array) -> Decays:
     """Return the uniform minorants of the runs' densities, tilted by c: widths, masses, variations.
 
     ``value`` is each run's K at c, right to ``error``.
@@ -300,11 +294,7 @@ def minorants(
 
 @njit(cache=True)
 def composed_line(
-    count: Array,
-    quadrature: tuple[Array, NDArray[np.int64], Array],
-    c: float,
-    step: float,
-    size: int,
+    count: Array, quadrature: Quadratures, c: float, step: float, size: int
 ) -> tuple[Array, Array, Array]:
     """Return K of all runs along the line through c, and its error."""
     nodes, ends, log_error = quadrature
@@ -333,7 +323,7 @@ def highest_order(p: Array, mu: Array, removing: bool, c: float, reach: float) -
 @njit(cache=True)
 def line_through(
     runs: Runs, c: float, epsilon: float, log_delta: float, accuracy: float, most_work: float
-) -> tuple[Array, int, tuple[Array, NDArray[np.int64], Array]]:
+) -> tuple[Array, int, Quadratures]:
     """Return the line through c, as ``contour`` does, its last node, and the quadratures for it.
 
     It ends at its first node where there is none, or none that takes no more work than allowed.

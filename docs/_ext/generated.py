@@ -161,7 +161,7 @@ def _homes(name: str) -> dict[str, str]:
 def _names_of(name: str) -> list[str]:
     """Return the names of what a family registers: the mechanisms, then what they take."""
     from hockeystick.mechanisms import MECHANISMS
-    from hockeystick.mechanisms.registry import registered_in
+    from hockeystick.mechanisms.base import registered_in
 
     names = registered_in(f"hockeystick.mechanisms.{name}")
     return sorted(names, key=lambda one: one not in MECHANISMS)

@@ -1,6 +1,13 @@
 """Accountants: one walk over a plan adds up its losses; each accountant reads the sum its way."""
 
-from hockeystick.accountants.ask import Answer, delta, epsilon
+from hockeystick.accountants.ask import (
+    Answer,
+    Direction,
+    delta,
+    directed_delta,
+    directed_epsilon,
+    epsilon,
+)
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.comparison import (
     Comparison,
@@ -11,7 +18,6 @@ from hockeystick.accountants.comparison import (
     compare_samplings,
     gaussian_summary,
 )
-from hockeystick.accountants.directed import Direction, directed_delta, directed_epsilon
 from hockeystick.accountants.limits import central_limit_mu
 from hockeystick.accountants.monte_carlo import monte_carlo_delta
 from hockeystick.accountants.rdp import best_order

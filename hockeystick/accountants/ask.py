@@ -1,4 +1,4 @@
-"""The questions: epsilon and delta."""
+"""The questions: epsilon and delta, of a plan or of one ordered pair of neighbours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate
 from hockeystick._suggest import same_name
-from hockeystick.accountants.auto import ACCOUNTANTS, Auto
+from hockeystick._validate import Domain, WordEnum
+from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.base import (
     LARGEST_EPSILON,
     TOLERANCE,
@@ -24,12 +25,14 @@ from hockeystick.accountants.base import (
     composition_of,
     worse,
 )
+from hockeystick.accountants.choice import Auto
 from hockeystick.accountants.closed_form import ClosedForm, has_no_epsilon
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.structure import with_least_encoders
-from hockeystick.privacy_loss import Composition, largest_loss, least_largest_loss
+from hockeystick.numerics import ULP
+from hockeystick.privacy_loss import Composition, Terms, largest_loss, least_largest_loss
 from hockeystick.results import Approximate, Certified, Quantity
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -60,6 +63,7 @@ class Precision(TypedDict, total=False):
 
 # An epsilon below this looks like a delta.
 _TINY: Final = 1e-3
+_ANY_EPSILON: Final = Domain(symbol="eps", low=-math.inf, high=math.inf, typical=(-20, 20))
 # An answer below 2 to this is refused: its digits could be told, but not its exponent.
 _SMALLEST_EXPONENT: Final = -3_400_000
 
@@ -148,7 +152,7 @@ def epsilon(
         [2.382, 2.697]
     """
     asked = accountant_of(accountant, tolerance)
-    return _answer_or_answers(plan, "epsilon", delta, asked, _digits(digits))
+    return _answer_or_answers(plan, "epsilon", delta, asked, digits)
 
 
 @overload
@@ -207,15 +211,187 @@ def delta(
         delta = 0.126937 at epsilon = 1 (proven in [0.1269367..., 0.1269367...]; closed-form)
     """
     asked = accountant_of(accountant, tolerance)
-    return _answer_or_answers(plan, "delta", epsilon, asked, _digits(digits))
+    return _answer_or_answers(plan, "delta", epsilon, asked, digits)
+
+
+class Direction(WordEnum):
+    """Which of two neighbours the outputs are from; the other one is what they are held against.
+
+    "remove": P is of the data with the record, Q of those without it; "add": the other way round.
+    Under replace-one and zero-out adjacency they are the two orders of each pair of neighbours.
+    """
+
+    REMOVE = "remove"
+    ADD = "add"
+
+    @property
+    def opposite(self) -> Direction:
+        """The other direction."""
+        return Direction.ADD if self is Direction.REMOVE else Direction.REMOVE
+
+    def terms_of(self, composition: Composition) -> Terms:
+        """Return the losses of a composition in this direction."""
+        return composition.removing if self is Direction.REMOVE else composition.adding
+
+
+@overload
+def directed_delta(
+    plan: Mechanism,
+    epsilon: float,
+    direction: Direction | str,
+    *,
+    accountant: Proving = ...,
+    tolerance: float = ...,
+) -> Certified: ...
+@overload
+def directed_delta(
+    plan: Mechanism,
+    epsilon: float,
+    direction: Direction | str,
+    *,
+    accountant: str,
+    tolerance: float = ...,
+) -> Answer: ...
+def directed_delta(
+    plan: Mechanism,
+    epsilon: float,
+    direction: Direction | str,
+    *,
+    accountant: str = "auto",
+    tolerance: float = TOLERANCE,
+) -> Answer:
+    """Return the hockey-stick divergence of one direction, at any real epsilon.
+
+    ``H_{e^eps}(P||Q) = sup over sets S of P(S) - e^eps Q(S)``, the largest over all neighbours in
+    this direction. Below 0 it is that of the other direction, by reflection:
+
+        H_{e^eps}(P||Q) = 1 - e^eps + e^eps H_{e^-eps}(Q||P).
+
+    Guarantees:
+        As for ``hs.delta``, which is the larger one of both directions for ``epsilon >= 0``. At a
+        negative epsilon the interval is as narrow as the other direction's, times ``e^epsilon``.
+
+    Edge cases:
+        epsilon = -inf gives 1; epsilon = inf the chance that a release without noise shows the
+        direction; a plan that releases nothing has ``max(1 - e^epsilon, 0)``.
+
+    Args:
+        plan: A mechanism or plan.
+        epsilon: In [-inf, inf].
+        direction: "remove" or "add".
+        accountant: As for ``hs.delta``.
+        tolerance: As for ``hs.delta``.
+
+    Returns:
+        ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
+
+    Raises:
+        UnsupportedError: If the accountant has no analysis for a part of the plan.
+
+    References:
+        Zhu, Dong and Wang, AISTATS 2022, for the directions; the reflection is that of
+        ``(p - a q)_+ = p - a q + a (q - p / a)_+``.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.PoissonSubsampled(hs.Gaussian(2), rate=0.1)
+        >>> for direction in ("remove", "add"):
+        ...     for epsilon in (0.05, -0.05):
+        ...         delta = hs.accountants.directed_delta(plan, epsilon, direction)
+        ...         print(f"{direction} {epsilon}: {delta:.7f}")
+        remove 0.05: 0.0069071
+        remove -0.05: 0.0502412
+        add 0.05: 0.0015460
+        add -0.05: 0.0553408
+    """
+    asked = _validate.choice("direction", direction, Direction)
+    at = _validate.real("epsilon", epsilon, _ANY_EPSILON)
+    chosen = accountant_of(accountant, tolerance)
+    if at >= 0.0:
+        return answers_by(plan, "delta", (at,), chosen, direction=asked)[0]
+    return _reflected(answers_by(plan, "delta", (-at,), chosen, direction=asked.opposite)[0], at)
+
+
+@overload
+def directed_epsilon(
+    plan: Mechanism,
+    delta: float,
+    direction: Direction | str,
+    *,
+    accountant: Proving = ...,
+    tolerance: float = ...,
+) -> Certified: ...
+@overload
+def directed_epsilon(
+    plan: Mechanism,
+    delta: float,
+    direction: Direction | str,
+    *,
+    accountant: str,
+    tolerance: float = ...,
+) -> Answer: ...
+def directed_epsilon(
+    plan: Mechanism,
+    delta: float,
+    direction: Direction | str,
+    *,
+    accountant: str = "auto",
+    tolerance: float = TOLERANCE,
+) -> Answer:
+    """Return the least epsilon >= 0 of one direction at a delta.
+
+    ``P(S) <= e^epsilon Q(S) + delta`` for all sets S and all neighbours in this direction.
+
+    Guarantees and edge cases are those of ``hs.epsilon``, the larger one of both directions.
+
+    Args:
+        plan: A mechanism or plan.
+        delta: In [0, 1].
+        direction: "remove" or "add".
+        accountant: As for ``hs.epsilon``.
+        tolerance: As for ``hs.epsilon``.
+
+    Returns:
+        ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
+
+    Raises:
+        UnsupportedError: If the accountant has no analysis for a part of the plan.
+
+    References:
+        Zhu, Dong and Wang, AISTATS 2022.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01) ** 1000
+        >>> for direction in ("remove", "add"):
+        ...     print(f"{hs.accountants.directed_epsilon(plan, 1e-5, direction):.4f}")
+        1.5154
+        1.2378
+    """
+    asked = _validate.choice("direction", direction, Direction)
+    at = _validate.real("delta", delta)
+    chosen = accountant_of(accountant, tolerance)
+    return answers_by(plan, "epsilon", (at,), chosen, direction=asked)[0]
+
+
+def _reflected(other: Answer, epsilon: float) -> Answer:
+    """Return ``1 - e^eps + e^eps delta`` at a negative epsilon, rounded outward."""
+    odds, rest = math.exp(epsilon), -math.expm1(epsilon)
+    slack = 8.0 * ULP if epsilon > -math.inf else 0.0
+
+    def at(delta: float, side: float) -> float:
+        return min(max((rest + odds * delta) * (1.0 + side * slack), 0.0), 1.0)
+
+    said: Any = {"quantity": "delta", "accountant": other.accountant, "at": epsilon}
+    said |= {"adjacency": other.adjacency, "assumptions": other.assumptions}
+    if isinstance(other, Approximate):
+        return Approximate(at(other.value, 0.0), **said)
+    ends = (at(other.lower, -1.0), at(other.estimate, 0.0), at(other.upper, 1.0))
+    return Certified(*ends, **said)
 
 
 def asked(delta: float | None, epsilon: float | None) -> tuple[Quantity, float]:
-    """Return what is asked for, and where: exactly one of the two is given.
-
-    Raises:
-        ParameterError: If the number is outside its domain, or not exactly one is given.
-    """
+    """Return what is asked for, and where, or raise unless exactly one of the two is given."""
     if (delta is None) == (epsilon is None):
         raise ParameterError("delta, epsilon", (delta, epsilon), "given one without the other")
     if epsilon is None:
@@ -236,9 +412,10 @@ def _answer_or_answers(
     accountant: Accountant,
     digits: int | None,
 ) -> Answer | tuple[Answer, ...]:
-    """Return the answer for a number, or answers for several numbers."""
     name = "delta" if quantity == "epsilon" else "epsilon"
     refuse_swapped(plan, name, given)
+    if digits is not None:
+        digits = _validate.count("digits", digits, _validate.PARAMETERS["digits"])
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str):
         value = _validate.real(name, given)
         return answers_by(plan, quantity, (value,), accountant, digits)[0]
@@ -251,65 +428,43 @@ def answers_by(
     quantity: Quantity,
     values: Sequence[float],
     accountant: Accountant,
-    digits: int | None,
+    digits: int | None = None,
+    direction: Direction | None = None,
 ) -> tuple[Answer, ...]:
-    """Return the answers of one accountant, with what they rest on."""
+    """Return the answers of one accountant, with what they rest on; of one direction where given.
+
+    The worst branch of a plan counts. To a number of digits, the lower end is that of the plan
+    with the least encoders.
+    """
     known = checked("plan", plan)
-    branches = composition_of(known, accountant.name).branches
-    answers = answers_of(known, branches, quantity, values, accountant, digits)
-    least = known if digits is None else with_least_encoders(known)
+
+    def of(one: Mechanism) -> list[Answer]:
+        branches = composition_of(one, accountant.name).branches
+        if direction is not None:
+            alone = dict.fromkeys(map(direction.terms_of, branches))
+            branches = tuple(Composition(terms, terms) for terms in alone)
+        found = [_read_all(branch, quantity, values, accountant, digits) for branch in branches]
+        said = {
+            "quantity": quantity,
+            "adjacency": one.adjacency,
+            "assumptions": assumptions_of(one),
+        }
+        each = zip(values, *found, strict=True)
+        return [_answer(together, said | {"at": value}) for value, *together in each]
+
+    answers, least = of(known), known if digits is None else with_least_encoders(known)
     if least is known:
-        return answers
-    branches = composition_of(least, accountant.name).branches
-    below = answers_of(least, branches, quantity, values, accountant, digits)
-    pairs: Any = zip(answers, below, strict=True)
+        return tuple(answers)
+    pairs: Any = zip(answers, of(least), strict=True)
     return tuple(replace(one, lower=other.lower) for one, other in pairs)
 
 
-def answers_of(
-    plan: Mechanism,
-    compositions: Sequence[Composition],
-    quantity: Quantity,
-    values: Sequence[float],
-    accountant: Accountant,
-    digits: int | None = None,
-) -> tuple[Answer, ...]:
-    """Return the worst of several compositions at each value, with what a plan rests on."""
-    branches = [_read_all(one, quantity, values, accountant, digits) for one in compositions]
-    assumptions = assumptions_of(plan)
-    return tuple(
-        _answer(plan, quantity, value, found, assumptions)
-        for value, *found in zip(values, *branches, strict=True)
-    )
-
-
-def _answer(
-    plan: Mechanism,
-    quantity: Quantity,
-    value: float,
-    found: Sequence[tuple[Accountant, Interval]],
-    assumptions: tuple[str, ...],
-) -> Answer:
-    """Return the answer that each branch of a plan has one of."""
+def _answer(found: Sequence[tuple[Accountant, Interval]], said: dict[str, Any]) -> Answer:
     used, _ = max(found, key=lambda one: one[1].upper)
     interval = worse([one for _, one in found])
     if used.kind == "approximation":
-        return Approximate(
-            interval.estimate,
-            quantity=quantity,
-            accountant=used.name,
-            adjacency=plan.adjacency,
-            assumptions=assumptions,
-            at=value,
-        )
-    return Certified(
-        *interval.ordered(),
-        quantity=quantity,
-        accountant=used.name,
-        adjacency=plan.adjacency,
-        assumptions=assumptions,
-        at=value,
-    )
+        return Approximate(interval.estimate, accountant=used.name, **said)
+    return Certified(*interval.ordered(), accountant=used.name, **said)
 
 
 def _read_all(
@@ -347,20 +502,13 @@ def _read(
         used, nearer = _read(composition, quantity, LARGEST_EPSILON, accountant, None)
         return used, Interval(0.0, 0.0, nearer.upper)
 
-    def ask(one: Accountant) -> Interval:
-        if digits is not None:
-            return _handed_over(one, one.digits(composition, quantity, value, digits))
-        return (
-            one.epsilon(composition, value)
-            if quantity == "epsilon"
-            else one.delta(composition, value)
-        )
-
-    if isinstance(accountant, Auto):
-        if quantity == "epsilon" and digits is None and has_no_epsilon(composition, value):
-            return ClosedForm(), Interval.point(0.0)
-        return accountant.choose(ask, digits=digits is not None)
-    return accountant, ask(accountant)
+    if not isinstance(accountant, Auto):
+        used, found = accountant, accountant.read(composition, quantity, value, digits)
+    elif quantity == "epsilon" and digits is None and has_no_epsilon(composition, value):
+        return ClosedForm(), Interval.point(0.0)
+    else:
+        used, found = accountant.choose(composition, quantity, value, digits)
+    return used, found if digits is None else _handed_over(used, found)
 
 
 def _handed_over(accountant: Accountant, interval: Interval) -> Interval:
@@ -395,11 +543,3 @@ def accountant_of(name: str, tolerance: float) -> Accountant:
         raise ParameterError("accountant", name, allowed)
     asked = ACCOUNTANTS[_validate.one_of("accountant", same_name(name, names), names)]
     return asked.within(_validate.real("tolerance", tolerance))
-
-
-def _digits(digits: int | None) -> int | None:
-    """Return the number of digits asked for, or raise."""
-    if digits is None:
-        return None
-    domain = _validate.PARAMETERS["digits"]
-    return _validate.count("digits", digits, domain)

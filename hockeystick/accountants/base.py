@@ -18,8 +18,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias, final
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 from hockeystick.errors import UnsupportedError
 from hockeystick.mechanisms import Mechanism
@@ -79,7 +79,6 @@ class Interval(NamedTuple):
         return Interval(self.lower, min(max(self.estimate, self.lower), self.upper), self.upper)
 
 
-@final
 class SettledInterval(Interval):
     """An interval between an attained and a dominating pair, both of whose ends are sharp.
 
@@ -106,11 +105,7 @@ def worse(intervals: list[Interval]) -> Interval:
 
 
 def composition_of(mechanism: Mechanism, accountant: str) -> Composition:
-    """Return the losses of all runs of a mechanism, for an accountant of that name.
-
-    Raises:
-        UnsupportedError: Naming the part of the plan for which no loss is known.
-    """
+    """Return the losses of all runs of a mechanism, or raise in the name of an accountant."""
     try:
         return compose(mechanism)
     except NoAnalysisError as error:
@@ -153,7 +148,6 @@ class InfinityMass:
         ).ordered()
 
     def _epsilon_of_rest(self, remaining: float, rest: Reading) -> Interval:
-        """Return epsilon of the finite losses at the delta that remains for them."""
         if remaining < 0.0:
             return Interval.point(math.inf)
         if remaining == 0.0:
@@ -288,7 +282,6 @@ class Shift:
         return Interval(low, middle, high).ordered()
 
     def _shifted(self, found: Interval) -> Interval:
-        """Return an epsilon of the rest, the constants added."""
         lower, upper = found.lower + self.low, found.upper + self.high
         ends = lower - _SLACK * abs(lower), found.estimate + self.high, upper + _SLACK * abs(upper)
         return Interval(*(max(end, 0.0) for end in ends)).ordered()
@@ -333,7 +326,6 @@ def split_shift(terms: Terms) -> Shift | None:
 
 
 def _opposite(terms: Terms) -> Terms | None:
-    """Return the losses in the other direction, None where one of them does not tell it."""
     turned = [(loss.opposite, count) for loss, count in terms]
     known = tuple((loss, count) for loss, count in turned if loss is not None)
     return known if len(known) == len(terms) else None
@@ -380,6 +372,15 @@ class Accountant(ABC):
         """Return epsilon (at a delta) or delta (at an epsilon) to a number of digits, as mpf."""
         raise self.refuse("the plan", "it has no arbitrary-precision form; use accountant='auto'")
 
+    def read(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int | None
+    ) -> Interval:
+        """Return epsilon at a delta, or delta at an epsilon; to a number of digits where given."""
+        if digits is not None:
+            return self.digits(composition, quantity, value, digits)
+        ask = self.epsilon if quantity == "epsilon" else self.delta
+        return ask(composition, value)
+
     def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
         """Return those of many answers that cost little together, each with its accountant.
 
@@ -418,30 +419,26 @@ class DirectedAccountant(Accountant):
         return worse([self._delta(terms, epsilon) for terms in composition.directions])
 
     def _epsilon(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction."""
         mass, rest = split_infinity(terms)
-        read = partial(self._epsilon_finite, rest)
+        shift = split_shift(rest)
+
+        def read(at: float) -> Interval:
+            if shift is None:
+                return self.epsilon_of(rest, at)
+            return shift.epsilon(at, self.epsilon_of, self._delta_anywhere)
+
         return mass.epsilon(delta, read) if mass else read(delta)
 
-    def _epsilon_finite(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction whose losses are finite."""
-        shift = split_shift(terms)
-        if shift is None:
-            return self.epsilon_of(terms, delta)
-        return shift.epsilon(delta, self.epsilon_of, self._delta_anywhere)
-
     def _delta(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction."""
         mass, rest = split_infinity(terms)
-        read = partial(self._delta_finite, rest)
-        return mass.delta(epsilon, read) if mass else read(epsilon)
+        shift = split_shift(rest)
 
-    def _delta_finite(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction whose losses are finite."""
-        shift = split_shift(terms)
-        if shift is None:
-            return self._delta_anywhere(terms, epsilon)
-        return shift.delta(epsilon, self._delta_anywhere)
+        def read(at: float) -> Interval:
+            if shift is None:
+                return self._delta_anywhere(rest, at)
+            return shift.delta(at, self._delta_anywhere)
+
+        return mass.delta(epsilon, read) if mass else read(epsilon)
 
     def _delta_anywhere(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction; beyond the largest epsilon by monotonicity."""

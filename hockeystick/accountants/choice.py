@@ -1,20 +1,37 @@
-"""The choice among several accountants: the first narrow answer, else what all of them prove."""
+"""The accountant that picks: the first narrow answer, else what several accountants prove."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._exact import Exact, is_known
-from hockeystick.accountants.base import TOLERANCE, Accountant, DirectedAccountant, Interval, Kind
+from hockeystick.accountants.base import (
+    TOLERANCE,
+    Accountant,
+    DirectedAccountant,
+    Interval,
+    Kind,
+    Many,
+)
+from hockeystick.accountants.closed_form import has_closed_form
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.rdp import RDP
 from hockeystick.errors import UnsupportedError
 from hockeystick.numerics import down, up
-from hockeystick.privacy_loss import Composition, Terms, largest_loss
+from hockeystick.privacy_loss import (
+    AnalyticLoss,
+    CellLoss,
+    Composition,
+    PrivacyLoss,
+    Terms,
+    largest_loss,
+)
+
+if TYPE_CHECKING:
+    from hockeystick.results import Quantity
 
 # Shares of delta, or of epsilon, that the part known exactly is given.
 _SHARES: Final = (0.5, 0.8, 0.95, 0.99, 0.999)
@@ -43,7 +60,7 @@ class Parts(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         known, rest = self._split(terms)
-        whole, alone = RDP().epsilon_of(terms, delta), Exact().epsilon_of(known, delta)
+        whole, alone = RDP().epsilon_of(terms, delta), _exact_epsilon(known, delta)
         uppers = [whole.upper, alone.upper + largest_loss(rest), *_sums(known, rest, delta)]
         lower, upper = max(whole.lower, alone.lower), up(min(uppers))
         return Interval(lower, upper, max(upper, lower))
@@ -52,22 +69,22 @@ class Parts(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         known, rest = self._split(terms)
-        whole, alone = RDP().delta_of(terms, epsilon), Exact().delta_of(known, epsilon)
+        whole, alone = RDP().delta_of(terms, epsilon), _exact_delta(known, epsilon)
         uppers = [whole.upper]
         left = down(epsilon - largest_loss(rest))
         if 0.0 < left < math.inf:
-            uppers.append(Exact().delta_of(known, left).upper)
+            uppers.append(_exact_delta(known, left).upper)
         for share in _SHARES:
             first = share * epsilon
             of_rest = RDP().delta_of(rest, down(epsilon - first)).upper
-            uppers.append(up(Exact().delta_of(known, first).upper + of_rest))
+            uppers.append(up(_exact_delta(known, first).upper + of_rest))
         lower, upper = max(whole.lower, alone.lower), min(*uppers, 1.0)
         return Interval(lower, upper, max(upper, lower))
 
     def _split(self, terms: Terms) -> tuple[Terms, Terms]:
         """Return the losses known exactly and the others, or raise where either is missing."""
-        known = tuple((loss, n) for loss, n in terms if is_known(loss))
-        rest = tuple((loss, n) for loss, n in terms if not is_known(loss))
+        known = tuple((loss, n) for loss, n in terms if _is_known(loss))
+        rest = tuple((loss, n) for loss, n in terms if not _is_known(loss))
         if not known or not rest:
             reason = "it is not made of parts known exactly and parts known by a bound only"
             raise self.refuse("the plan", reason)
@@ -82,7 +99,21 @@ def _sums(known: Terms, rest: Terms, delta: float) -> Iterator[float]:
         if first <= 0.0 or second <= 0.0:
             continue
         of_rest = RDP().epsilon_of(rest, second).upper
-        yield up(Exact().epsilon_of(known, first).upper + of_rest)
+        yield up(_exact_epsilon(known, first).upper + of_rest)
+
+
+def _exact_epsilon(terms: Terms, delta: float) -> Interval:
+    return _EXACT.epsilon(Composition(terms, terms), delta)
+
+
+def _exact_delta(terms: Terms, epsilon: float) -> Interval:
+    return _EXACT.delta(Composition(terms, terms), epsilon)
+
+
+def _is_known(loss: PrivacyLoss) -> bool:
+    if isinstance(loss, AnalyticLoss):
+        return not loss.out_of_range
+    return isinstance(loss, CellLoss) and loss.attained is loss
 
 
 # A contour interval of a larger relative width is not narrowed by smoothing; a lattice may then
@@ -91,48 +122,64 @@ _WIDE_CONTOUR: Final = 0.1
 _LATTICE_FACTOR: Final = 100.0
 
 
+@final
 @dataclass(frozen=True)
-class Choice(Accountant):
-    """Several accountants in turn, until what they prove together is narrow enough."""
+class Auto(Accountant):
+    """The first answer that is narrow enough, else the intersection of all of them.
 
+    References:
+        Those of the accountant that answered, which the answer names.
+    """
+
+    order: tuple[Accountant, ...]
     tolerance: float = TOLERANCE
-    order: tuple[Accountant, ...] = ()
     name: ClassVar[str] = "auto"
     kind: ClassVar[Kind] = "exact"
-    summary: ClassVar[str] = "the first of several accountants that is narrow enough"
+    summary: ClassVar[str] = "closed form where there is one, else contour, else a lattice"
     has_digits: ClassVar[bool] = True
 
-    def within(self, tolerance: float) -> Choice:
+    def within(self, tolerance: float) -> Auto:
         return replace(self, tolerance=tolerance)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        return self.choose(lambda accountant: accountant.epsilon(composition, delta))[1]
+        return self.choose(composition, "epsilon", delta)[1]
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        return self.choose(lambda accountant: accountant.delta(composition, epsilon))[1]
+        return self.choose(composition, "delta", epsilon)[1]
+
+    def digits(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int
+    ) -> Interval:
+        return self.choose(composition, quantity, value, digits)[1]
+
+    def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
+        """Return those answers that a few contour integrals give; none where a closed form does."""
+        if all(map(has_closed_form, composition.directions)):
+            return {}
+        found = Contour(self.tolerance, smooths=False).many(composition, quantity, values)
+        return {at: one for at, one in found.items() if one[1].is_narrow(self.tolerance)}
 
     def choose(
-        self, ask: Callable[[Accountant], Interval], *, digits: bool = False
+        self, composition: Composition, quantity: Quantity, value: float, digits: int | None = None
     ) -> tuple[Accountant, Interval]:
         """Return the intersection of the answers, and the accountant that proves its upper end.
 
-        Raises:
-            UnsupportedError: Where none has an answer, with the last one's reason.
+        Where none has an answer it raises, with the last one's reason.
         """
         best: tuple[Accountant, Interval] | None = None
         refusal: UnsupportedError | None = None
         widths: dict[str, float] = {}
         for accountant in (one.within(self.tolerance) for one in self.order):
-            if digits and not accountant.has_digits:
+            if digits is not None and not accountant.has_digits:
                 continue
             try:
-                found = accountant, ask(accountant)
+                found = accountant, accountant.read(composition, quantity, value, digits)
             except UnsupportedError as error:
                 refusal = error
                 continue
             best = found if best is None else _intersection(best, found)
             widths.setdefault(accountant.name, found[1].relative_width)
-            if digits or best[1].is_narrow(self._sufficient_width(widths)):
+            if digits is not None or best[1].is_narrow(self._sufficient_width(widths)):
                 return best
         if best is not None:
             return best
@@ -143,6 +190,9 @@ class Choice(Accountant):
         wide_contour = PRV.name in widths and widths.get(Contour.name, 0.0) > _WIDE_CONTOUR
         return self.tolerance * (_LATTICE_FACTOR if wide_contour else 1.0)
 
+
+# What is known exactly: a lattice where a contour is wide.
+_EXACT: Final = Auto((Contour(), PRV()))
 
 # Upper ends that differ by less are the same bound: the narrower answer is named.
 _SAME: Final = 1.0 - 1e-9

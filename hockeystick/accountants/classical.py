@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from typing import ClassVar, Final, TypeAlias, final
 
-from hockeystick.accountants.base import Accountant, DirectedAccountant, Interval, Kind
-from hockeystick.accountants.closed_form import ClosedForm, least_delta, least_epsilon
+from hockeystick.accountants.base import Accountant, Interval, Kind
+from hockeystick.accountants.closed_form import BoundAccountant, ClosedForm
 from hockeystick.errors import UnsupportedError
 from hockeystick.numerics import decimal, log_readings
 from hockeystick.numerics.rounding import float_up
-from hockeystick.privacy_loss import (
-    Composition,
-    PrivacyLoss,
-    RandomizedResponsePairLoss,
-    Terms,
-    largest_loss,
-)
-from hockeystick.privacy_loss.bounds.moments import ZCDPLine
+from hockeystick.privacy_loss import Composition, RandomizedResponsePairLoss, Terms
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine
 
@@ -41,17 +35,10 @@ def guarantees(accountant: Accountant, composition: Composition) -> Guarantees:
     return found
 
 
-def exact_epsilon(composition: Composition, delta: float) -> float:
-    """Return a lower end of epsilon: that of the exact composition, 0 where it takes too long."""
+def _lower_end(read: Callable[[Composition, float], Interval], of: Composition, at: float) -> float:
+    """Return that of the exact composition, 0 where it takes too long."""
     with suppress(UnsupportedError):
-        return ClosedForm().epsilon(composition, delta).lower
-    return 0.0
-
-
-def exact_delta(composition: Composition, epsilon: float) -> float:
-    """Return a lower end of delta: that of the exact composition, 0 where it takes too long."""
-    with suppress(UnsupportedError):
-        return ClosedForm().delta(composition, epsilon).lower
+        return read(of, at).lower
     return 0.0
 
 
@@ -71,17 +58,19 @@ class Basic(Accountant):
     summary: ClassVar[str] = "sums of epsilons and deltas, for guarantees alone"
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return the sum of the epsilons, where delta covers that of the deltas."""
         epsilons, deltas = _sums(guarantees(self, composition))
         upper = float_up(epsilons) if decimal(delta) >= deltas else math.inf
-        return Interval(min(exact_epsilon(composition, delta), upper), upper, upper)
+        return Interval(
+            min(_lower_end(ClosedForm().epsilon, composition, delta), upper), upper, upper
+        )
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return the sum of the deltas, where epsilon covers that of the epsilons."""
         epsilons, deltas = _sums(guarantees(self, composition))
         covered = epsilon == math.inf or decimal(epsilon) >= epsilons
         upper = min(float_up(deltas), 1.0) if covered else 1.0
-        return Interval(min(exact_delta(composition, epsilon), upper), upper, upper)
+        return Interval(
+            min(_lower_end(ClosedForm().delta, composition, epsilon), upper), upper, upper
+        )
 
 
 def _sums(terms: Guarantees) -> tuple[Fraction, Fraction]:
@@ -97,7 +86,7 @@ _LEAST_PROXY, _LARGEST_PROXY = 1e-290, 1e290
 
 
 @final
-class Advanced(DirectedAccountant):
+class Advanced(BoundAccountant):
     """The closed form of Kairouz, Oh and Viswanath, which is never above the earlier ones.
 
     With ``B = sum n eps (e^eps - 1) / (e^eps + 1)`` and ``V = sum n eps^2``, (eps_i, delta_i)
@@ -118,7 +107,6 @@ class Advanced(DirectedAccountant):
     """
 
     name: ClassVar[str] = "advanced"
-    kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "Kairouz-Oh-Viswanath closed form, for guarantees alone"
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
@@ -129,54 +117,38 @@ class Advanced(DirectedAccountant):
         guarantees(self, composition)
         return super().delta(composition, epsilon)
 
-    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        if not terms:
-            return Interval.point(0.0)
-        lower = least_epsilon(terms, delta)
-        upper = max(min(_epsilon_upper(terms, delta), largest_loss(terms)), lower)
-        return Interval(lower, upper, upper)
+    def epsilon_upper(self, terms: Terms, delta: float) -> float:
+        mean, variance_proxy = _moments(terms)
+        if not _LEAST_PROXY < variance_proxy < _LARGEST_PROXY:
+            return math.inf
+        log_delta, half = log_readings(delta)[0], 0.5 * math.log(variance_proxy)
+        log_inverse = min(-log_delta, _log_sum(1.0, half - log_delta))
+        return (mean + math.sqrt(2.0 * variance_proxy * log_inverse)) * (1.0 + _OUTWARD)
 
-    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of guarantees without failures: the same forms, solved for it."""
-        if epsilon >= largest_loss(terms):
-            return Interval.point(0.0)
-        lower = least_delta(terms, epsilon)
-        upper = min(max(_delta_upper(terms, epsilon), lower, 5e-324), 1.0)
-        return Interval(lower, upper, upper)
+    def delta_upper(self, terms: Terms, epsilon: float) -> float:
+        """Return the least d of the second and the third form at an epsilon, rounded up.
 
+        Both forms decrease in d, so that the d at which one equals epsilon is the least that it
+        proves. With ``x = epsilon - B > 0`` and ``t = x^2 / 2V``,
 
-def _epsilon_upper(terms: Terms, delta: float) -> float:
-    """Return the smaller of the second and the third form, rounded up."""
-    mean, variance_proxy = _moments(terms)
-    if not _LEAST_PROXY < variance_proxy < _LARGEST_PROXY:
-        return math.inf
-    log_delta, half = log_readings(delta)[0], 0.5 * math.log(variance_proxy)
-    log_inverse = min(-log_delta, _log_sum(1.0, half - log_delta))
-    return (mean + math.sqrt(2.0 * variance_proxy * log_inverse)) * (1.0 + _OUTWARD)
+            x = sqrt(2 V ln(1/d))           gives  d = e^-t,
+            x = sqrt(2 V ln(e + sqrt(V)/d)) gives  d = sqrt(V) / (e^t - e), if t > 1.
 
-
-def _delta_upper(terms: Terms, epsilon: float) -> float:
-    """Return the least d of the second and the third form at an epsilon, rounded up.
-
-    Both forms decrease in d, so that the d at which one equals epsilon is the least that it proves.
-    With ``x = epsilon - B > 0`` and ``t = x^2 / 2V``,
-
-        x = sqrt(2 V ln(1/d))           gives  d = e^-t,
-        x = sqrt(2 V ln(e + sqrt(V)/d)) gives  d = sqrt(V) / (e^t - e), if t > 1.
-
-    B and V are rounded up and x down, each of which raises d.
-    """
-    mean, variance_proxy = _moments(terms)
-    excess = (epsilon - mean) - _OUTWARD * (epsilon + mean)
-    if not _LEAST_PROXY < variance_proxy < _LARGEST_PROXY or excess <= 0.0:
-        return 1.0
-    exponent = 0.5 * excess * excess / variance_proxy * (1.0 - _OUTWARD)
-    least = -exponent
-    if exponent > 1.0:
-        third = 0.5 * math.log(variance_proxy) - exponent - math.log(-math.expm1(1.0 - exponent))
-        least = min(least, third)
-    least += _OUTWARD * (4.0 + exponent + abs(math.log(variance_proxy)))
-    return math.exp(min(least, 0.0))
+        B and V are rounded up and x down, each of which raises d.
+        """
+        mean, variance_proxy = _moments(terms)
+        excess = (epsilon - mean) - _OUTWARD * (epsilon + mean)
+        if not _LEAST_PROXY < variance_proxy < _LARGEST_PROXY or excess <= 0.0:
+            return 1.0
+        exponent = 0.5 * excess * excess / variance_proxy * (1.0 - _OUTWARD)
+        least = -exponent
+        if exponent > 1.0:
+            third = (
+                0.5 * math.log(variance_proxy) - exponent - math.log(-math.expm1(1.0 - exponent))
+            )
+            least = min(least, third)
+        least += _OUTWARD * (4.0 + exponent + abs(math.log(variance_proxy)))
+        return math.exp(min(least, 0.0))
 
 
 def _moments(terms: Terms) -> tuple[float, float]:
@@ -188,7 +160,6 @@ def _moments(terms: Terms) -> tuple[float, float]:
 
 
 def _log_sum(first: float, second: float) -> float:
-    """Return ``ln(e^first + e^second)``."""
     high, low = max(first, second), min(first, second)
     return high + math.log1p(math.exp(low - high))
 
@@ -197,7 +168,7 @@ _ZCDP_OUTWARD = 1.0 + 2.0**-50
 
 
 @final
-class ZeroConcentrated(DirectedAccountant):
+class ZeroConcentrated(BoundAccountant):
     """Adds up each run's least known rho, ``D_alpha <= rho alpha``, and converts at the best order.
 
     - Gaussian noise, sampled or not: ``rho = 1 / (2 sigma^2)``; discrete Gaussian noise:
@@ -234,43 +205,28 @@ class ZeroConcentrated(DirectedAccountant):
     """
 
     name: ClassVar[str] = "zcdp"
-    kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "upper bound by one line above all Renyi divergences: rho adds up"
 
-    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction, the upper end from the best order of the line."""
-        if not terms:
-            return Interval.point(0.0)
+    def epsilon_upper(self, terms: Terms, delta: float) -> float:
         line = self._line(terms)
-        lower = least_epsilon(terms, delta)
-        by_line = epsilon_by_orders(line, delta) if line else math.inf
-        upper = max(min(by_line, largest_loss(terms)), lower)
-        return Interval(lower, upper, upper)
+        return epsilon_by_orders(line, delta) if line else math.inf
 
-    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction, the upper end from the best order of the line."""
-        if epsilon >= largest_loss(terms):
-            return Interval.point(0.0)
+    def delta_upper(self, terms: Terms, epsilon: float) -> float:
         line = self._line(terms)
-        lower = least_delta(terms, epsilon)
-        by_line = delta_by_orders(line, epsilon) if line else 1.0
-        upper = max(by_line, lower)
-        return Interval(lower, upper, upper)
+        return delta_by_orders(line, epsilon) if line else 1.0
 
     def _line(self, terms: Terms) -> RenyiLine | None:
         """Return the sum of the lines, None where its slope is out of reach; or raise."""
-        lines = [(self._line_of(loss), count) for loss, count in terms]
+        lines = []
+        for loss, count in terms:
+            line = loss.zcdp_line()
+            if line is None:
+                reason = (
+                    "no rho is known with D_alpha <= rho alpha for the loss of a part of it, a "
+                    f"{type(loss).__name__}; use accountant='rdp' or 'auto'"
+                )
+                raise self.refuse("the plan", reason)
+            lines.append((line, count))
         rho = math.fsum(count * line.rho for line, count in lines) * _ZCDP_OUTWARD
         omega = min(line.omega for line, _ in lines)
         return RenyiLine(rho, omega) if rho <= sys.float_info.max else None
-
-    def _line_of(self, loss: PrivacyLoss) -> ZCDPLine:
-        """Return the line of one loss, or raise."""
-        line = loss.zcdp_line()
-        if line is None:
-            reason = (
-                f"no rho is known with D_alpha <= rho alpha for the loss of a part of it, a "
-                f"{type(loss).__name__}; use accountant='rdp' or 'auto'"
-            )
-            raise self.refuse("the plan", reason)
-        return line

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias, final
 import numpy as np
 
 from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, can_be_infinite, worse
-from hockeystick.errors import UnsupportedError
 from hockeystick.numerics import (
     ULP,
     decimal,
@@ -63,35 +62,20 @@ if TYPE_CHECKING:
 
 def closed_epsilon_upper(terms: Terms, delta: float) -> float:
     """Return a proven upper bound of epsilon; inf where there is no closed form."""
-    dominating = _dominating(terms)
-    if dominating is None:
-        return math.inf
-    try:
-        return ClosedForm().epsilon_of(dominating, delta).upper
-    except UnsupportedError:
-        return math.inf
+    dominating = dominating_closed_form(terms)
+    return ClosedForm().epsilon_of(dominating, delta).upper if dominating else math.inf
 
 
 def closed_delta_upper(terms: Terms, epsilon: float) -> float:
     """Return a proven upper bound of delta; inf where there is no closed form."""
-    dominating = _dominating(terms)
-    if dominating is None:
-        return math.inf
-    try:
-        return ClosedForm().delta_of(dominating, epsilon).upper
-    except UnsupportedError:
-        return math.inf
+    dominating = dominating_closed_form(terms)
+    return ClosedForm().delta_of(dominating, epsilon).upper if dominating else math.inf
 
 
-def are_dominated_by_closed_form(terms: Terms) -> bool:
-    """Return whether losses that dominate a plan's have a closed form, where its own have none."""
-    return closed_delta_upper(terms, 0.0) < math.inf
-
-
-def _dominating(terms: Terms) -> Terms | None:
-    """Return the dominating losses with a closed form, None if they are the losses themselves."""
+def dominating_closed_form(terms: Terms) -> Terms | None:
+    """Return losses that dominate a plan's and have a closed form, where its own have none."""
     dominating = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)
-    return None if dominating == terms else dominating
+    return dominating if dominating != terms and has_closed_form(dominating) else None
 
 
 class LargestAtomBound(NamedTuple):
@@ -168,7 +152,6 @@ def _is_below(terms: Terms, delta: float) -> bool:
 
 
 def _upper(loss: AnalyticLoss) -> float:
-    """Return an upper bound of one run's total variation distance."""
     profile = loss.proven_profile()
     return float(profile.at(np.zeros(1)).upper[0]) if profile else math.inf
 
@@ -198,7 +181,6 @@ class ExactProfile(ABC):
         """Return the least ``epsilon >= 0`` with at most this ``delta > 0``."""
 
 
-@final
 @dataclass(frozen=True)
 class SmoothProfile(ExactProfile):
     """A profile given by a smooth function."""
@@ -212,7 +194,6 @@ class SmoothProfile(ExactProfile):
         return falling_root(lambda epsilon: self.function(epsilon, perturbation), delta)
 
 
-@final
 @dataclass(frozen=True)
 class BracketedProfile(ExactProfile):
     """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
@@ -223,7 +204,6 @@ class BracketedProfile(ExactProfile):
         return self.loss.delta(epsilon, perturbation)
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
-        """Return the epsilon at which the end falls to delta, by bisection, rounded to its side."""
         from hockeystick.numerics.multiprecision import mp
 
         if self.delta(mp.zero, perturbation) <= delta:
@@ -250,7 +230,6 @@ class _Atoms(NamedTuple):
     other: Sequence[mpf]
 
 
-@final
 class AtomicProfile(ExactProfile):
     """Runs of randomized response: the loss is a sum of ``+-eps_i``, so that it has atoms.
 
@@ -297,7 +276,6 @@ class AtomicProfile(ExactProfile):
         return +value
 
     def _atoms(self, perturbation: int) -> _Atoms:
-        """Return the atoms for mpmath's current precision."""
         from hockeystick.numerics.multiprecision import mp
 
         least = min(loss.epsilon for loss, _ in self._terms)
@@ -308,7 +286,6 @@ class AtomicProfile(ExactProfile):
         return self._known[perturbation, wanted]
 
     def _summed(self, perturbation: int, digits: int) -> _Atoms:
-        """Return the positive losses with the sums of the probabilities from the largest on."""
         from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
@@ -353,7 +330,6 @@ def _delta_above_atoms(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
 
 
 def _binomial(epsilon: mpf, count: int) -> list[tuple[mpf, mpf]]:
-    """Return the losses of several runs, from the largest on, and their probabilities."""
     from hockeystick.numerics.multiprecision import mp
 
     ratio = mp.exp(-epsilon)
@@ -373,8 +349,8 @@ _EXTRA_DIGITS: Final = (15, 60, 400)
 # Digits to tell an epsilon from an atom of the loss next to it.
 _MOST_CLOSE: Final = 400
 _REASON: Final = (
-    "only unsampled Gaussians together, randomized responses together, and what runs once have "
-    "closed forms"
+    "only unsampled Gaussians together, randomized responses together (of at most "
+    f"{MOST_ATOMS:,} values), and what runs once have closed forms"
 )
 
 
@@ -443,17 +419,12 @@ class ClosedForm(DirectedAccountant):
         ):
             reason = "a trade-off function is known to the digits of floats"
             raise self.refuse("the plan", reason)
-        found = []
-        for terms in composition.directions:
-            if quantity == "epsilon":
-                found.append(self._epsilon_digits(terms, value, digits))
-            else:
-                found.append(self._delta_digits(terms, value, digits))
+        read = self._epsilon_digits if quantity == "epsilon" else self._delta_digits
+        found = [read(terms, value, digits) for terms in composition.directions]
         with working_digits(digits + 15):
             return worse(found)
 
     def _delta_digits(self, terms: Terms, epsilon: float, digits: int) -> Interval:
-        """Return delta of one direction to a number of digits."""
         from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
@@ -495,22 +466,31 @@ class ClosedForm(DirectedAccountant):
         raise self.refuse("the plan", "epsilon is too near 0 for any of its digits")
 
     def _profile(self, terms: Terms) -> ExactProfile:
-        """Return the profile of the terms, or raise."""
-        gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
-        if len(gaussians) == len(terms):
-            return gaussian_profile(gaussians)
-        responses = [(loss, n) for loss, n in terms if isinstance(loss, RandomizedResponsePairLoss)]
-        if len(responses) == len(terms):
-            if number_of_atoms(responses) > MOST_ATOMS:
-                raise self.refuse("the plan", f"its loss takes more than {MOST_ATOMS:,} values")
-            return _atomic(tuple(responses))
-        loss, count = terms[0]
-        if len(terms) == 1 and count == 1:
-            if isinstance(loss, ProfileLoss):
-                return BracketedProfile(loss)
-            if loss.closed_form_profile is not None:
-                return SmoothProfile(loss.closed_form_profile)
-        raise self.refuse("the plan", _REASON)
+        found = _known_profile(terms)
+        if found is None:
+            raise self.refuse("the plan", _REASON)
+        return found
+
+
+def has_closed_form(terms: Terms) -> bool:
+    """Return whether the profile of losses without constants and infinity mass is known."""
+    return not terms or _known_profile(terms) is not None
+
+
+def _known_profile(terms: Terms) -> ExactProfile | None:
+    gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
+    if len(gaussians) == len(terms):
+        return gaussian_profile(gaussians)
+    responses = [(loss, n) for loss, n in terms if isinstance(loss, RandomizedResponsePairLoss)]
+    if len(responses) == len(terms):
+        return _atomic(tuple(responses)) if number_of_atoms(responses) <= MOST_ATOMS else None
+    loss, count = terms[0]
+    if len(terms) > 1 or count > 1:
+        return None
+    if isinstance(loss, ProfileLoss):
+        return BracketedProfile(loss)
+    known = loss.closed_form_profile
+    return None if known is None else SmoothProfile(known)
 
 
 def provable_parts(terms: Terms) -> list[Terms]:
@@ -546,19 +526,47 @@ def provable_parts(terms: Terms) -> list[Terms]:
 
 @lru_cache(maxsize=64)
 def _atomic(terms: tuple[tuple[RandomizedResponsePairLoss, int], ...]) -> AtomicProfile:
-    """Return the profile of runs of randomized response, with its sums computed once."""
     return AtomicProfile(terms)
 
 
 def least_epsilon(terms: Terms, delta: float) -> float:
     """Return a lower bound of epsilon: of a part with a closed form, or of the largest losses."""
-    form = ClosedForm()
-    parts = [form.epsilon_of(part, delta).lower for part in provable_parts(terms)]
-    return max([largest_atom_bound(terms).epsilon(delta), *parts])
+    parts = (ClosedForm().epsilon_of(part, delta).lower for part in provable_parts(terms))
+    return max((largest_atom_bound(terms).epsilon(delta), *parts))
 
 
 def least_delta(terms: Terms, epsilon: float) -> float:
     """Return a lower bound of delta: of a part with a closed form, or of the largest losses."""
-    form = ClosedForm()
-    parts = [form.delta_of(part, epsilon).lower for part in provable_parts(terms)]
-    return max([largest_atom_bound(terms).delta(epsilon), *parts])
+    parts = (ClosedForm().delta_of(part, epsilon).lower for part in provable_parts(terms))
+    return max((largest_atom_bound(terms).delta(epsilon), *parts))
+
+
+class BoundAccountant(DirectedAccountant):
+    """An accountant whose upper end has a theorem; the lower one is the closed form of a part.
+
+    Both theorems are of losses that are finite, without constants and at least one.
+    """
+
+    kind: ClassVar[Kind] = "bound"
+
+    @abstractmethod
+    def epsilon_upper(self, terms: Terms, delta: float) -> float:
+        """Return an upper bound of epsilon; what is beyond the largest loss counts as that."""
+
+    @abstractmethod
+    def delta_upper(self, terms: Terms, epsilon: float) -> float:
+        """Return an upper bound of delta at an epsilon below the largest loss."""
+
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
+        if not terms:
+            return Interval.point(0.0)
+        upper = min(self.epsilon_upper(terms, delta), largest_loss(terms))
+        lower = least_epsilon(terms, delta)
+        return Interval(lower, max(upper, lower), max(upper, lower))
+
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
+        if epsilon >= largest_loss(terms):
+            return Interval.point(0.0)
+        upper, lower = self.delta_upper(terms, epsilon), least_delta(terms, epsilon)
+        upper = min(max(upper, lower, 5e-324), 1.0)
+        return Interval(lower, upper, upper)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from functools import partial
 from itertools import product
 from typing import Any, Final, Literal, final
 
 from hockeystick import _validate
 from hockeystick._tables import Rows, aligned, as_html, cells_of, columns_of
 from hockeystick._validate import Domain
-from hockeystick.accountants.ask import Answer, answers_by, asked, delta, epsilon, refuse_swapped
-from hockeystick.accountants.auto import ACCOUNTANTS, Auto
+from hockeystick.accountants.ask import Answer, answers_by, asked, refuse_swapped
+from hockeystick.accountants.auto import ACCOUNTANTS, AUTO
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.adjacency import Adjacency
@@ -28,9 +30,23 @@ from hockeystick.tradeoffs.operations.gaussian_fit import Fit, least_mu, regret
 _COMPARED: Final = tuple(one for one in Sampling if one is not Sampling.FULL_BATCH)
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An answer, or the reason why there is none, and what it is of."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the row as columns; of an approximation only the estimate is known."""
+        found: dict[str, Any] = {}
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            columns = {name: str(value) if isinstance(value, StrEnum) else value}
+            found |= columns_of(value) if name == "answer" else columns
+        return found
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class SamplingRow:
+class SamplingRow(_Row):
     """What a plan costs with one sampling under one adjacency, or why nothing is known."""
 
     sampling: Sampling
@@ -39,15 +55,20 @@ class SamplingRow:
     reason: str
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row as columns."""
-        return {
-            "sampling": str(self.sampling),
-            "adjacency": str(self.adjacency),
-            **columns_of(self.answer),
-            "reason": self.reason,
-            "seconds": self.seconds,
-        }
+
+def _timed(
+    make: Callable[[], Mechanism], quantity: Quantity, value: float, accountant: Accountant
+) -> tuple[Any, str, float]:
+    """Return an answer, or None with the reason why there is none, and the seconds it took."""
+    start = time.perf_counter()
+    answer, reason = None, ""
+    try:
+        answer = answers_by(make(), quantity, (value,), accountant)[0]
+    except IncompatibleError as error:
+        reason = str(error)
+    except UnsupportedError as error:
+        reason = error.reason
+    return answer, reason, time.perf_counter() - start
 
 
 def compare_samplings(
@@ -96,26 +117,9 @@ def compare_samplings(
     for adjacency, sampling in every:
         if progress is not None:
             progress(len(rows), len(every), f"{sampling}, {adjacency}")
-        rows.append(_row(plan, sampling, adjacency, name, value))
+        make = partial(replace, plan, sampling=sampling, adjacency=adjacency)
+        rows.append(SamplingRow(sampling, adjacency, *_timed(make, name, value, AUTO)))
     return Rows(rows)
-
-
-def _row(
-    plan: DPSGD, sampling: Sampling, adjacency: Adjacency, quantity: str, value: float
-) -> SamplingRow:
-    """Return one row."""
-    start = time.perf_counter()
-    answer: Certified | None = None
-    reason = ""
-    ask: Any = epsilon if quantity == "epsilon" else delta
-    at = {"delta" if quantity == "epsilon" else "epsilon": value}
-    try:
-        answer = ask(replace(plan, sampling=sampling, adjacency=adjacency), **at)
-    except IncompatibleError as error:
-        reason = str(error)
-    except UnsupportedError as error:
-        reason = error.reason
-    return SamplingRow(sampling, adjacency, answer, reason, time.perf_counter() - start)
 
 
 LEAST_RATE: Final = 1e-12
@@ -154,7 +158,6 @@ class GaussianSummary:
         }
 
     def __str__(self) -> str:
-        """Return two lines, the ends rounded outward."""
         return f"{self.mu} at error rates >= {plain(self.least_rate)}\n{self.regret}"
 
 
@@ -209,23 +212,15 @@ def gaussian_summary(plan: Mechanism, least_rate: float = LEAST_RATE) -> Gaussia
     known = checked("plan", plan)
     f = tradeoff(known)
     mu = least_mu(f, rate)
+    said: Any = {"accountant": _NAME, "adjacency": known.adjacency}
+    said |= {"assumptions": assumptions_of(known)}
+
+    def certified(quantity: Literal["mu", "regret"], found: Fit) -> Certified:
+        # The upper end is the estimate, as for a bound.
+        return Certified(found.lower, found.upper, found.upper, quantity=quantity, **said)
+
     return GaussianSummary(
-        mu=_certified(known, "mu", mu),
-        regret=_certified(known, "regret", regret(f, mu.upper)),
-        least_rate=rate,
-    )
-
-
-def _certified(plan: Mechanism, quantity: Literal["mu", "regret"], found: Fit) -> Certified:
-    """Return proven ends with what they rest on; the upper one is the estimate, as for a bound."""
-    return Certified(
-        found.lower,
-        found.upper,
-        found.upper,
-        quantity=quantity,
-        accountant=_NAME,
-        adjacency=plan.adjacency,
-        assumptions=assumptions_of(plan),
+        mu=certified("mu", mu), regret=certified("regret", regret(f, mu.upper)), least_rate=rate
     )
 
 
@@ -234,7 +229,7 @@ _INVISIBLE: Final = 1e-6
 
 @final
 @dataclass(frozen=True, slots=True)
-class Row:
+class Row(_Row):
     """What one accountant says of a plan: an answer, or the reason why it has none.
 
     The ``kind`` is that of the answer: "bound" where an exact accountant has an interval whose
@@ -247,18 +242,7 @@ class Row:
     reason: str
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the row as columns; of an approximation only the estimate is known."""
-        return {
-            "accountant": self.accountant,
-            "kind": self.kind,
-            **columns_of(self.answer),
-            "reason": self.reason,
-            "seconds": self.seconds,
-        }
 
-
-@final
 @dataclass(frozen=True, slots=True)
 class Truth:
     """What is proven of a plan by all certified answers together."""
@@ -286,11 +270,6 @@ class Truth:
         """Return whether the value is too low to be the truth."""
         return value < self.lower
 
-    def looks_equal(self, value: float) -> bool:
-        """Return whether the value and the proven upper end have the same four digits."""
-        ratio = self.ratio(value)
-        return ratio is not None and f"{ratio:.4g}" == "1"
-
     def beside(self, answer: Answer) -> str:
         """Return where an answer's number is, beside the truth, in words.
 
@@ -302,35 +281,17 @@ class Truth:
             return "no bound"
         times = "" if ratio is None else f"{ratio:.4g} times"
         if self.is_above(value):
-            above = "just" if self.looks_equal(value) else times
-            return f"{above} below the truth".strip()
+            return f"{'just' if times == '1 times' else times} below the truth".strip()
         if value <= self.upper and self.is_known:
             return "the truth"
         if value <= self.upper:
             return "best proven" if isinstance(answer, Certified) else "between the proven ends"
-        return "the same to 4 digits" if self.looks_equal(value) else times or "above"
+        return "the same to 4 digits" if times == "1 times" else times or "above"
 
 
 def quoted(answer: Answer) -> float:
     """Return the number that a reader would take from an answer."""
     return float(answer) if isinstance(answer, Certified) else float(answer.value)
-
-
-def _cells(row: Row, truth: Truth) -> dict[str, str]:
-    """Return a row as texts."""
-    answer, proof = cells_of(row.answer, row.reason)
-    return {
-        "accountant": row.accountant,
-        "kind": row.kind,
-        "answer": answer,
-        "next to truth": "" if row.answer is None else truth.beside(row.answer),
-        "proof": proof,
-    }
-
-
-def _width(row: Row) -> float:
-    """Return the width of a certified answer."""
-    return row.answer.width if isinstance(row.answer, Certified) else math.inf
 
 
 @final
@@ -354,15 +315,13 @@ class Comparison(Rows[Row]):
     @property
     def tightest(self) -> Row | None:
         """The row of the narrowest certified answer; None where nothing is certified."""
-        proven = [row for row in self if isinstance(row.answer, Certified)]
-        return min(proven, key=_width, default=None)
+        proven: list[Any] = [row for row in self if isinstance(row.answer, Certified)]
+        return min(proven, key=lambda row: row.answer.width, default=None)
 
     def __str__(self) -> str:
-        """Return the rows as lines, below headings."""
         return aligned(self._cells)
 
     def __repr__(self) -> str:
-        """Return the same lines: a row has all that is known of it."""
         return str(self)
 
     def _repr_html_(self) -> str:
@@ -370,9 +329,13 @@ class Comparison(Rows[Row]):
 
     @property
     def _cells(self) -> list[dict[str, str]]:
-        """The rows as texts, those without an answer last."""
-        truth = Truth.of(self)
-        return [_cells(row, truth) for row in sorted(self, key=lambda row: row.answer is None)]
+        truth, rows = Truth.of(self), []
+        for row in sorted(self, key=lambda row: row.answer is None):
+            answer, proof = cells_of(row.answer, row.reason)
+            beside = "" if row.answer is None else truth.beside(row.answer)
+            cells = {"accountant": row.accountant, "kind": row.kind, "answer": answer}
+            rows.append(cells | {"next to truth": beside, "proof": proof})
+        return rows
 
 
 def compare(
@@ -395,45 +358,20 @@ def compare(
 
     Example:
         >>> import hockeystick as hs
-        >>> for row in hs.compare(hs.Gaussian(2) ** 10, delta=1e-5):
-        ...     print(row.accountant, row.kind, row.answer is not None)
-        closed-form exact True
-        contour exact True
-        prv exact True
-        selection exact False
-        parts bound False
-        rdp bound True
-        zcdp bound True
-        moments bound True
-        advanced bound False
-        basic bound False
-        berry-esseen bound True
-        gdp approximation True
-        edgeworth approximation True
+        >>> rows = hs.compare(hs.Gaussian(2) ** 10, delta=1e-5)
+        >>> [row.accountant for row in rows if row.answer is None]
+        ['selection', 'parts', 'advanced', 'basic']
     """
     refuse_swapped(plan, "delta", delta)
     name, value = asked(delta, epsilon)
     known = checked("plan", plan)
-    others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]
-    return Comparison(_row_of_comparison(known, name, value, one) for one in others)
+    others = [one for one in ACCOUNTANTS.values() if one is not AUTO]
+    return Comparison(_row(known, name, value, one) for one in others)
 
 
-def _row_of_comparison(
-    plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant
-) -> Row:
-    """Return one accountant's row."""
-    start = time.perf_counter()
-    answer: Answer | None = None
-    reason = ""
-    try:
-        answer = answers_by(plan, quantity, (value,), accountant, None)[0]
-    except UnsupportedError as error:
-        reason = error.reason
-    kind = _kind(accountant, answer)
-    return Row(accountant.name, kind, answer, reason, time.perf_counter() - start)
-
-
-def _kind(accountant: Accountant, answer: Answer | None) -> Kind:
-    """Return the kind of an accountant's answer: ends that are far apart are a bound."""
+def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant) -> Row:
+    """Return one accountant's row: an answer whose ends are far apart is a bound."""
+    answer, reason, seconds = _timed(lambda: plan, quantity, value, accountant)
     far_apart = isinstance(answer, Certified) and is_wide(answer)
-    return "bound" if far_apart else accountant.kind
+    kind = "bound" if far_apart else accountant.kind
+    return Row(accountant.name, kind, answer, reason, seconds)

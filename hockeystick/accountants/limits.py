@@ -105,7 +105,6 @@ class BerryEsseen(DirectedAccountant):
     summary: ClassVar[str] = "central limit theorem with its proven error; wide below gamma"
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction; inf above where delta is below gamma."""
         if not terms:
             return Interval.point(0.0)
         terms = expanded(terms)
@@ -126,14 +125,12 @@ class BerryEsseen(DirectedAccountant):
         return Interval(lower, middle, pair.upper(epsilon)).ordered()
 
     def _pair(self, terms: Terms) -> NormalPair:
-        """Return the normals next to the total loss, or raise."""
         try:
             return normals_of(terms)
         except NoAnalysisError as error:
             raise self.refuse("the plan", str(error)) from None
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Normal:
     """A normal distribution function within ``distance`` of that of a loss, everywhere.
@@ -175,7 +172,6 @@ class Normal:
         return Ball(max(first - second, 0.0), 4.0 * error)
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class NormalPair:
     """The normals next to a total loss under P and under Q."""
@@ -250,7 +246,6 @@ class NormalPair:
 
 @lru_cache(maxsize=256)
 def _moment_bounds(loss: PrivacyLoss) -> MomentBounds:
-    """Return the enclosures of the moments of one run, or raise."""
     found = loss.moment_bounds()
     if found is None:
         kind = type(loss).__name__
@@ -261,11 +256,7 @@ def _moment_bounds(loss: PrivacyLoss) -> MomentBounds:
 
 
 def normals_of(terms: Terms) -> NormalPair:
-    """Return the normals next to the total of one direction's losses, with proven distances.
-
-    Raises:
-        NoAnalysisError: If a loss has no bounds of its moments.
-    """
+    """Return the normals next to the total of one direction's losses, or raise NoAnalysisError."""
     bounds = [(_moment_bounds(loss), count) for loss, count in terms]
     return NormalPair(
         _normal([(one.under_p, count) for one, count in bounds]),
@@ -374,33 +365,28 @@ class Edgeworth(DirectedAccountant):
     )
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return where the expansion of one direction last exceeds delta."""
         return Interval.point(self._expansion(terms).epsilon(delta) if terms else 0.0)
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return the largest value that the expansion of one direction takes from epsilon on."""
         return Interval.point(self._expansion(terms).delta(epsilon) if terms else 0.0)
 
     def _expansion(self, terms: Terms) -> Expansion:
-        """Return the expansion of the total loss, or raise."""
-        total = _total([(self._cumulants(loss), count) for loss, count in expanded(terms)])
+        runs = []
+        for loss, count in expanded(terms):
+            found = loss.cumulants()
+            if found is None:
+                kind = type(loss).__name__
+                reason = f"the cumulants of a {kind} are not known here, or out of reach of floats"
+                raise self.refuse("the plan", reason)
+            runs.append((found, count))
+        total = _total(runs)
         if not all(math.isfinite(value) for law in total for value in law):
             raise self.refuse("the plan", "its losses are too large for floats")
         if not min(law.variance for law in total) > 0.0:
             raise self.refuse("the plan", "its losses do not vary")
         return Expansion(total)
 
-    def _cumulants(self, loss: PrivacyLoss) -> Cumulants:
-        """Return the cumulants of one run, or raise."""
-        found = loss.cumulants()
-        if found is None:
-            kind = type(loss).__name__
-            reason = f"the cumulants of a {kind} are not known here, or out of reach of floats"
-            raise self.refuse("the plan", reason)
-        return found
 
-
-@final
 @dataclass(frozen=True)
 class Expansion:
     """The expansions of a total loss under P and under Q."""
@@ -453,7 +439,6 @@ class Expansion:
         return self._last_crossing(delta, float(self.grid[last]), float(self.grid[last + 1]))
 
     def _local_maximum(self, points: Array, peak: int) -> float:
-        """Return where the expansion is largest between the neighbours of a point."""
         low, high = float(points[max(peak - 1, 0)]), float(points[min(peak + 1, len(points) - 1)])
         tolerance = max(1e-9 * (high - low), 1e-14 * high)
         return minimum(lambda e: -self.at(e), low, high, tolerance=tolerance)
@@ -486,7 +471,6 @@ def _above(law: FourCumulants, s: Array, log_weight: Array) -> Array:
 
 
 def _total(runs: list[tuple[Cumulants, int]]) -> Cumulants:
-    """Return the cumulants of independent runs together: their sums."""
     return Cumulants(
         *(
             FourCumulants(*(sum(n * one[side][order] for one, n in runs) for order in range(4)))
@@ -524,31 +508,15 @@ class GaussianLimit(Accountant):
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
         limit = _limit(composition.removing)
-        if limit is None:
-            return Interval.point(math.inf)
-        return ClosedForm().epsilon_of(limit, delta)
+        return Interval.point(math.inf) if limit is None else ClosedForm().epsilon_of(limit, delta)
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
         limit = _limit(composition.removing)
-        if limit is None:
-            return Interval.point(1.0)
-        return ClosedForm().delta_of(limit, epsilon)
+        return Interval.point(1.0) if limit is None else ClosedForm().delta_of(limit, epsilon)
 
 
 def limiting_mu(terms: Terms) -> float:
-    """Return the mu of the limiting Gaussian of one direction; an approximation.
-
-    Args:
-        terms: Losses and how often each of them runs.
-
-    Returns:
-        ``sqrt(sum n_i m_i)``: 0 for no runs, inf where a loss has no limit in reach of floats.
-
-    Example:
-        >>> from hockeystick.privacy_loss import SampledGaussianLoss
-        >>> round(limiting_mu(((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)), 12)
-        0.414521631337
-    """
+    """Return ``sqrt(sum n_i m_i)``, about the mu of one direction; inf where there is no limit."""
     return math.sqrt(sum(count * loss.clt_mu_squared for loss, count in terms))
 
 
@@ -593,7 +561,6 @@ def central_limit_mu(plan: Mechanism) -> Approximate:
 
 
 def _limit(terms: Terms) -> Terms | None:
-    """Return the limiting Gaussian as terms, or None where mu is infinite."""
     mu = limiting_mu(terms)
     if mu == math.inf:
         return None

@@ -23,7 +23,8 @@ by ``sqrt(2 V ln(2/alpha) / N) + 7 M ln(2/alpha) / (3 (N-1))`` with probability 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -37,6 +38,9 @@ from hockeystick.results import Approximate
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
+# What no summand exceeds, and the summands of some draws; logarithms.
+_Direction: TypeAlias = "tuple[float, Callable[[Array], Array]]"
+
 _SAMPLES: Final = Domain(symbol="N", low=2, high=10**9, typical=(10**4, 10**7), whole=True)
 _CONFIDENCE: Final = Domain(
     symbol="1 - alpha", low=0, high=1, low_open=True, high_open=True, typical=(0.9, 0.999999)
@@ -48,13 +52,6 @@ _AT_ONCE: Final = 10**6
 # The orders that are tried for the tilt.
 _ORDERS: Final = 1.0 + np.exp(np.linspace(math.log(0.01), math.log(1e4), 400))
 _A_PLAN: Final = f"a BallsInBins with noise, of at most {_MOST_BINS:,} bins"
-
-
-class _Sampling(NamedTuple):
-    """How one direction is sampled: logarithms of summands, and of what none exceeds."""
-
-    tilt: float
-    log_most: float
 
 
 def monte_carlo_delta(
@@ -117,7 +114,8 @@ def monte_carlo_delta(
     known = None if seed is None else _validate.count("seed", seed, _SEED)
     source = np.random.default_rng(known)
     products = gram_matrix(plan)
-    bounds = [_bound(products, level, count, alpha, source, removing=one) for one in (True, False)]
+    removing, adding = _removing(products, level, source), _adding(products, level)
+    bounds = [_bound(products, count, alpha, source, *one) for one in (removing, adding)]
     procedure = (
         f"An upper confidence bound from {count:,} random outputs in each direction: the "
         f"procedure returns less than delta with probability at most {1.0 - confidence:g}; "
@@ -135,73 +133,72 @@ def monte_carlo_delta(
 
 def _bound(
     products: Array,
-    epsilon: float,
     count: int,
     alpha: float,
     source: np.random.Generator,
-    *,
-    removing: bool,
+    log_most: float,
+    log_summands: Callable[[Array], Array],
 ) -> float:
-    """Return the upper confidence bound of one direction."""
-    how = (_removing if removing else _adding)(products, epsilon)
+    """Return the upper confidence bound of one direction, whose summands are at most ``log_most``.
+
+    All are logarithms; the summands are functions of draws from ``N(0, G)``.
+    """
     values, vectors = np.linalg.eigh(products)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     block = max(_AT_ONCE // len(products), 1)
     total, squares = 0.0, 0.0
     for start in range(0, count, block):
         drawn = source.standard_normal((min(block, count - start), len(products))) @ root.T
-        summands = (_removed if removing else _added)(products, epsilon, how, drawn, source)
-        shares = np.exp(np.minimum(summands - how.log_most, 0.0))
+        shares = np.exp(np.minimum(log_summands(drawn) - log_most, 0.0))
         total, squares = total + float(shares.sum()), squares + float((shares**2).sum())
     mean = total / count
     variance = max(squares - count * mean * mean, 0.0) / (count - 1)
     logarithm = math.log(2.0 / alpha)
     more = math.sqrt(2.0 * variance * logarithm / count) + 7.0 * logarithm / (3.0 * (count - 1))
-    return math.exp(min(math.log(mean + more) + how.log_most, 0.0))
+    return math.exp(min(math.log(mean + more) + log_most, 0.0))
 
 
-def _removing(products: Array, epsilon: float) -> _Sampling:
-    """Return the order with the smallest range."""
-    t, g = _ORDERS, float(np.diagonal(products).max())
+def _removing(products: Array, epsilon: float, source: np.random.Generator) -> _Direction:
+    """Return ``ln((rho - e^eps)_+ / rho_t)`` of outputs of the mean of ``N(t m_r, I)``.
+
+    The order t is the one with the smallest range.
+    """
+    t, own = _ORDERS, np.diagonal(products)
     entropy = (t - 1.0) * np.log(t - 1.0) - t * np.log(t)
-    exponents = 0.5 * t * (t - 1.0) * g - (t - 1.0) * epsilon + entropy
+    exponents = 0.5 * t * (t - 1.0) * float(own.max()) - (t - 1.0) * epsilon + entropy
     best = int(np.argmin(exponents))
-    return _Sampling(float(t[best]), float(exponents[best]))
+    order = float(t[best])
+
+    def log_summands(drawn: Array) -> Array:
+        chosen = source.integers(len(products), size=len(drawn))
+        outputs = drawn + order * products[chosen]
+        log_ratio = _log_mean(outputs - 0.5 * own)
+        excess = np.log(np.maximum(-np.expm1(np.minimum(epsilon - log_ratio, 0.0)), 1e-300))
+        value = log_ratio + excess - _log_mean(order * outputs - 0.5 * order * order * own)
+        return np.where(log_ratio > epsilon, value, -np.inf)
+
+    return float(exponents[best]), log_summands
 
 
-def _removed(
-    products: Array, epsilon: float, how: _Sampling, drawn: Array, source: np.random.Generator
-) -> Array:
-    """Return ``ln((rho - e^eps)_+ / rho_t)`` of outputs of the mean of ``N(t m_r, I)``."""
-    own, t = np.diagonal(products), how.tilt
-    chosen = source.integers(len(products), size=len(drawn))
-    outputs = drawn + t * products[chosen]
-    log_ratio = _log_mean(outputs - 0.5 * own)
-    excess = np.log(np.maximum(-np.expm1(np.minimum(epsilon - log_ratio, 0.0)), 1e-300))
-    value = log_ratio + excess - _log_mean(t * outputs - 0.5 * t * t * own)
-    return np.where(log_ratio > epsilon, value, -np.inf)
+def _adding(products: Array, epsilon: float) -> _Direction:
+    """Return ``ln((1 - e^eps rho)_+ weight)`` of outputs of ``N(-s mean m_r, I)``.
 
-
-def _adding(products: Array, epsilon: float) -> _Sampling:
-    """Return the shift with the smallest range."""
+    The shift s is the one with the smallest range.
+    """
     mean, own = float(products.mean()), float(np.diagonal(products).mean())
     shift = max(epsilon - 0.5 * own, 0.0) / mean
-    return _Sampling(shift, shift * (0.5 * own - epsilon) + 0.5 * shift * shift * mean)
 
+    def log_summands(drawn: Array) -> Array:
+        outputs = drawn - shift * products.mean(axis=1)
+        log_ratio = _log_mean(outputs - 0.5 * np.diagonal(products))
+        missing = np.log(np.maximum(-np.expm1(np.minimum(epsilon + log_ratio, 0.0)), 1e-300))
+        weight = shift * outputs.mean(axis=1) + 0.5 * shift**2 * mean
+        return np.where(log_ratio < -epsilon, missing + weight, -np.inf)
 
-def _added(
-    products: Array, epsilon: float, how: _Sampling, drawn: Array, source: np.random.Generator
-) -> Array:
-    """Return ``ln((1 - e^eps rho)_+ weight)`` of outputs of ``N(-s mean m_r, I)``."""
-    outputs = drawn - how.tilt * products.mean(axis=1)
-    log_ratio = _log_mean(outputs - 0.5 * np.diagonal(products))
-    missing = np.log(np.maximum(-np.expm1(np.minimum(epsilon + log_ratio, 0.0)), 1e-300))
-    weight = how.tilt * outputs.mean(axis=1) + 0.5 * how.tilt**2 * float(products.mean())
-    return np.where(log_ratio < -epsilon, missing + weight, -np.inf)
+    return shift * (0.5 * own - epsilon) + 0.5 * shift * shift * mean, log_summands
 
 
 def _log_mean(exponents: Array) -> Array:
-    """Return the logarithm of the mean of exponentials in each row."""
     largest = exponents.max(axis=1)
     found: Array = largest + np.log(np.exp(exponents - largest[:, None]).mean(axis=1))
     return found

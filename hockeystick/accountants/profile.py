@@ -5,24 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from hockeystick.accountants.base import Accountant, InfinityMass, Interval, split_infinity
 from hockeystick.accountants.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.contour.profile import ContourProfile
-from hockeystick.accountants.orders import candidate_orders, optimal_order
-from hockeystick.accountants.rdp import RDP
+from hockeystick.accountants.contour.many import ContourProfile
+from hockeystick.accountants.rdp import RDP, candidate_orders, optimal_order
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Composition, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.tradeoffs import PerfectPrivacy, Profile, ProfileValues, TableProfile
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._convolve import Combinations
+    from hockeystick.accountants.prv.sums import Combinations
     from hockeystick.tradeoffs.profiles.profile import Array
 
 
@@ -53,28 +53,12 @@ _LARGEST_DELTA: Final = -1e-3
 _SMALLEST_DELTA: Final = -700.0
 
 
-@final
+@dataclass(frozen=True)
 class InfinityProfile(Profile):
     """``s + (1 - s) d(eps)``: infinity mass s, and d the profile of the finite losses."""
 
-    __slots__ = ("_mass", "_rest")
-
-    def __init__(self, mass: InfinityMass, rest: Profile) -> None:
-        self._mass = mass
-        self._rest = rest
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether both parts are equal."""
-        return isinstance(other, InfinityProfile) and self._parts == other._parts
-
-    def __hash__(self) -> int:
-        """Return the hash of both parts."""
-        return hash(self._parts)
-
-    @property
-    def _parts(self) -> tuple[InfinityMass, Profile]:
-        """The infinity mass and the rest."""
-        return self._mass, self._rest
+    _mass: InfinityMass
+    _rest: Profile
 
     @property
     def smooth(self) -> bool:
@@ -108,7 +92,7 @@ class InfinityProfile(Profile):
         return ProfileValues(lower, np.minimum(middle, upper), upper, kept[1] * rest.slope)
 
 
-@final
+@dataclass(frozen=True)
 class WideProfile(Profile):
     """The profile of one direction by an accountant that chooses among others, at some epsilons.
 
@@ -116,17 +100,8 @@ class WideProfile(Profile):
     takes few values, these are knots, and delta is exact everywhere.
     """
 
-    def __init__(self, terms: Terms, accountant: Accountant) -> None:
-        self._terms = terms
-        self._accountant = accountant
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether it is of the same losses."""
-        return isinstance(other, WideProfile) and self._terms == other._terms
-
-    def __hash__(self) -> int:
-        """Return the hash of the losses."""
-        return hash(self._terms)
+    _terms: Terms
+    _accountant: Accountant = field(compare=False)
 
     @property
     def smooth(self) -> bool:
@@ -183,12 +158,10 @@ class WideProfile(Profile):
 
     @property
     def _composition(self) -> Composition:
-        """The losses as a composition that is the same in both directions."""
         return Composition(self._terms, self._terms)
 
     @cached_property
     def _is_closed(self) -> bool:
-        """Whether there is a closed form."""
         try:
             ClosedForm().delta(self._composition, 0.0)
         except UnsupportedError:
@@ -205,7 +178,7 @@ class WideProfile(Profile):
         ]
         if not cells or len(cells) < len(self._terms):
             return None
-        from hockeystick.accountants.prv._convolve import combinations
+        from hockeystick.accountants.prv.sums import combinations
 
         return combinations(cells, _TILT, most=_MOST_SUMS) or self._evenly_spaced
 
@@ -220,7 +193,7 @@ class WideProfile(Profile):
         loss, count = self._terms[0]
         if len(self._terms) > 1 or not isinstance(loss, CellLoss) or loss.attained is not loss:
             return None
-        from hockeystick.accountants.prv._convolve import convolved
+        from hockeystick.accountants.prv.sums import convolved
 
         return convolved(loss, count, _TILT, most=_MOST_CONVOLVED)
 
@@ -272,11 +245,6 @@ class WideProfile(Profile):
                     return values[:0]
         return np.asarray(values[values > 0.0])
 
-    @property
-    def has_breakpoints(self) -> bool:
-        """Whether delta has breakpoints, which contour integrals smooth over."""
-        return self._breakpoints.size > 0
-
     def _at_knot(self, epsilon: float) -> Interval:
         """Return delta in closed form, or by the values that the loss takes."""
         if self._sums is None or (self._is_closed and not self._is_on_lattice):
@@ -295,7 +263,6 @@ class WideProfile(Profile):
             yield found
 
     def _by_accountant(self, epsilon: float) -> Interval:
-        """Return delta by the accountant at a coarse tolerance."""
         found = self._accountant.within(_KNOT_TOLERANCE).delta(self._composition, epsilon)
         if found.is_narrow(_WIDE):
             return found
@@ -314,7 +281,6 @@ class WideProfile(Profile):
         return farthest
 
     def _by_theorem(self, epsilon: float) -> Interval:
-        """Return delta in closed form, or else by Renyi divergences."""
         for accountant in (ClosedForm(), RDP()):
             with suppress(UnsupportedError):
                 return accountant.delta(self._composition, epsilon)
@@ -345,7 +311,7 @@ def profile_of(terms: Terms, accountant: Accountant) -> Profile:
     if (
         len(lines) < len(terms)
         or any(loss.out_of_range for loss, _ in lines)
-        or wide.has_breakpoints
+        or wide._breakpoints.size
     ):
         return wide
     return ContourProfile(lines, wide)

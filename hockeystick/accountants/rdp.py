@@ -1,23 +1,163 @@
-"""Accountants by Renyi divergences: the best order, and the moments accountant of Abadi et al."""
+"""Accountants by Renyi divergences: the best order, and the moments accountant of Abadi et al.
+
+First of all the points of the real axis at which the cgf K is read: the optimal order, the saddle.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, final
 
 from hockeystick import _validate
-from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, composition_of
-from hockeystick.accountants.closed_form import least_delta, least_epsilon
-from hockeystick.accountants.orders import candidate_orders, optimal_order, optimal_order_at
+from hockeystick.accountants.base import composition_of
+from hockeystick.accountants.closed_form import BoundAccountant
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import ULP, log_readings
-from hockeystick.privacy_loss import Terms, largest_loss
+from hockeystick.numerics.roots import Differentiable, increasing_root, increasing_root_by_newton
+from hockeystick.privacy_loss import AnalyticLoss, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
-from hockeystick.privacy_loss.core.terms import breakpoints, largest_order, sum_of_bounds, total
+from hockeystick.privacy_loss.core.terms import (
+    LARGEST_LOG_ORDER,
+    TermSequence,
+    breakpoints,
+    largest_order,
+    sum_of_bounds,
+    total,
+)
 from hockeystick.privacy_loss.guarantees import ConcentratedLoss, RenyiCurveLoss
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_and_c
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
+
+# Where a search for an order begins, and the last of Newton's steps for ln c.
+_FIRST_ORDER: Final = 4.5
+_LAST_STEP: Final = 1e-3
+
+
+def cgf_estimates(
+    terms: Sequence[tuple[AnalyticLoss, int]], orders: Sequence[float]
+) -> list[float]:
+    """Return K of the composition at several orders; it proves nothing."""
+    values = [(count, loss.cgf_estimates(orders)) for loss, count in terms]
+    return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]
+
+
+def candidate_orders(terms: TermSequence, c: float) -> tuple[float, ...]:
+    """Return c, at most the last order of a finite K, and the breakpoints next to it."""
+    last, near = largest_order(terms), breakpoints(terms)
+    c = min(c, last)
+    below, beyond = [x for x in near if x < c], [x for x in near if c < x <= last]
+    return (c, *below[-1:], *beyond[:1])
+
+
+def optimal_order(terms: TermSequence, log_delta: float) -> float:
+    """Return the ``c = alpha - 1`` that gives the least epsilon by ``renyi_epsilon``.
+
+    The derivative in c vanishes where ``c K' - K + ln(1+c) + ln delta = 0``, which increases.
+    """
+    last = largest_order(terms)
+
+    def condition(log_c: float) -> float:
+        c = math.exp(log_c)
+        if c > last:
+            return math.inf
+        k = total(terms, c)
+        return c * k.first_derivative - k.value + math.log1p(c) + log_delta
+
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=LARGEST_LOG_ORDER))
+
+
+def optimal_order_at(terms: TermSequence, epsilon: float) -> float:
+    """Return the ``c = alpha - 1`` that gives the least delta at an epsilon."""
+
+    def condition(log_c: float) -> float:
+        c = math.exp(log_c)
+        return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
+
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=LARGEST_LOG_ORDER))
+
+
+def rough_optimal_order(
+    terms: TermSequence, log_delta: float, start: float = _FIRST_ORDER
+) -> float:
+    """Return about ``optimal_order``, in fewer evaluations the nearer the start is."""
+    last = largest_order(terms)
+
+    def condition(log_c: float) -> tuple[float, float]:
+        c = math.exp(log_c)
+        if c > last:
+            return math.inf, 0.0
+        k = total(terms, c)
+        value = c * k.first_derivative - k.value + math.log1p(c)
+        return _log_ratio(
+            (value, c * (c * k.second_derivative + 1.0 / (1.0 + c))), (-log_delta, 0.0)
+        )
+
+    return _order(condition, start)
+
+
+def rough_optimal_order_at(
+    terms: TermSequence, epsilon: float, start: float = _FIRST_ORDER
+) -> float:
+    """Return about ``optimal_order_at``, in fewer evaluations the nearer the start is."""
+
+    def condition(log_c: float) -> tuple[float, float]:
+        c = math.exp(log_c)
+        k = total(terms, c)
+        goal = epsilon + math.log1p(1.0 / c), -1.0 / (1.0 + c)
+        return _log_ratio((k.first_derivative, c * k.second_derivative), goal)
+
+    return _order(condition, start)
+
+
+def saddle(terms: TermSequence, epsilon: float, start: float = _FIRST_ORDER) -> float:
+    """Return about the c > 0 that minimises ``K(c) - epsilon c - ln c - ln(1 + c)``."""
+
+    def condition(log_c: float) -> tuple[float, float]:
+        c = math.exp(log_c)
+        k = total(terms, c)
+        goal = epsilon + 1.0 / c + 1.0 / (1.0 + c), -1.0 / c - c / ((1.0 + c) * (1.0 + c))
+        return _log_ratio((k.first_derivative, c * k.second_derivative), goal)
+
+    return _order(condition, start)
+
+
+def _order(condition: Differentiable, start: float) -> float:
+    """Return the c > 0 at which a condition, a function of ln c with its derivative, is 0."""
+    return math.exp(
+        increasing_root_by_newton(
+            condition, math.log(start), last_step=_LAST_STEP, farthest=LARGEST_LOG_ORDER
+        )
+    )
+
+
+def _log_ratio(value: tuple[float, float], goal: tuple[float, float]) -> tuple[float, float]:
+    """Return ln of a value over its goal, all with derivatives; only a sign where one is below 0.
+
+    Both are about powers or exponentials of c, for which the logarithm is nearly linear.
+    """
+    if not (0.0 < value[0] < math.inf and goal[0] > 0.0):
+        return math.copysign(math.inf, value[0] - goal[0]), 0.0
+    return math.log(value[0] / goal[0]), value[1] / value[0] - goal[1] / goal[0]
+
+
+def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:
+    """Return the epsilon whose saddle is c, and the saddle-point estimate of ln delta there."""
+    return saddle_terms(terms, c)[:2]
+
+
+def saddle_terms(terms: TermSequence, c: float) -> tuple[float, float, float]:
+    """Return the same two, and the second derivative of what the saddle minimises."""
+    k = total(terms, c)
+    if k.value == math.inf:
+        return math.inf, -math.inf, 0.0
+    epsilon = k.first_derivative - 1.0 / c - 1.0 / (1.0 + c)
+    second = k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
+    log_integrand = k.value - epsilon * c - math.log(c) - math.log1p(c)
+    return epsilon, log_integrand - 0.5 * math.log(2.0 * math.pi * second), second
+
 
 _OUTWARD = 2.0**-46
 # The largest c epsilon at which the round-off of an exponent keeps a bound of delta useful.
@@ -27,14 +167,16 @@ _VANISHING_EXPONENT = 2000.0
 
 
 @final
-class RDP(DirectedAccountant):
+@dataclass(frozen=True)
+class RDP(BoundAccountant):
     """Renyi differential privacy of every order, converted at the best one.
 
     With ``tau`` the Renyi divergence of order ``alpha``, ``delta = e^((alpha-1)(tau-eps))
     (alpha-1)^(alpha-1) / alpha^alpha`` (Canonne, Kamath and Steinke 2020, proposition 12): an upper
     bound. Of guarantees that state divergences at some orders, all that the best of these proves
     (Asoodeh et al. 2021, theorem 3). The lower end is the closed form of that part of the plan that
-    costs most.
+    costs most. Each epsilon and its order are added to
+    ``found``, where there is one.
 
     References:
         Mironov, "Renyi Differential Privacy", CSF 2017, proposition 1 (divergences add up);
@@ -43,26 +185,22 @@ class RDP(DirectedAccountant):
         Differential Privacy", 2021, theorem 3 (that of stated divergences).
     """
 
+    found: list[tuple[float, float]] | None = field(default=None, compare=False)
     name: ClassVar[str] = "rdp"
-    kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "upper bound by Renyi divergences, best real order"
 
-    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction, the upper end from the best order."""
-        if not terms:
-            return Interval.point(0.0)
-        lower = least_epsilon(terms, delta)
-        upper = max(epsilon_and_order(terms, delta)[0], lower)
-        return Interval(lower, upper, upper)
+    def epsilon_upper(self, terms: Terms, delta: float) -> float:
+        stated = _stated(terms)
+        by_points = epsilon_and_c(stated, delta) if stated else (math.inf, math.inf)
+        epsilon, c = min(_epsilon_and_c(terms, delta), by_points)
+        if self.found is not None:
+            self.found.append((epsilon, 1.0 + c))
+        return epsilon
 
-    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction, the upper end from the best order."""
-        if epsilon >= largest_loss(terms):
-            return Interval.point(0.0)
-        lower, stated = least_delta(terms, epsilon), _stated(terms)
+    def delta_upper(self, terms: Terms, epsilon: float) -> float:
+        stated = _stated(terms)
         by_points = delta_by_orders(stated, epsilon) if stated else 1.0
-        upper = max(min(delta_upper(terms, epsilon), by_points), lower)
-        return Interval(lower, upper, upper)
+        return min(delta_upper(terms, epsilon), by_points)
 
 
 def _stated(terms: Terms) -> RenyiPoints | None:
@@ -82,14 +220,6 @@ def _stated(terms: Terms) -> RenyiPoints | None:
     ]
     known = [(order, size) for order, size in points if size < math.inf]
     return RenyiPoints(known) if known else None
-
-
-def epsilon_and_order(terms: Terms, delta: float) -> tuple[float, float]:
-    """Return a proven upper bound of epsilon, and the order alpha that it is from."""
-    stated = _stated(terms)
-    by_points = epsilon_and_c(stated, delta) if stated else (math.inf, math.inf)
-    epsilon, c = min(_epsilon_and_c(terms, delta), by_points)
-    return epsilon, 1.0 + c
 
 
 def epsilon_upper(terms: Terms, delta: float) -> float:
@@ -139,27 +269,6 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     return log_delta + _OUTWARD * (abs(cgf) + c * epsilon + abs(log_cks_factor(c)))
 
 
-@final
-class _Watched(DirectedAccountant):
-    """Accountant "rdp", which keeps each epsilon that it reads, with its order."""
-
-    name: ClassVar[str] = RDP.name
-    kind: ClassVar[Kind] = RDP.kind
-    summary: ClassVar[str] = RDP.summary
-
-    def __init__(self) -> None:
-        self.read: list[tuple[float, float]] = []
-
-    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction, the order of its upper end kept."""
-        if terms:
-            self.read.append(epsilon_and_order(terms, delta))
-        return RDP().epsilon_of(terms, delta)
-
-    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        return RDP().delta_of(terms, epsilon)
-
-
 def best_order(plan: Mechanism, delta: float) -> float:
     """Return the order whose Renyi divergence gives ``hs.epsilon(plan, delta, accountant="rdp")``.
 
@@ -195,10 +304,9 @@ def best_order(plan: Mechanism, delta: float) -> float:
 
 
 def _of_direction(terms: Terms, delta: float) -> tuple[float, float]:
-    """Return epsilon of one direction, and the order that it is from."""
-    watched = _Watched()
+    watched = RDP([])
     epsilon = watched._epsilon(terms, delta).upper
-    _, order = max(watched.read, default=(0.0, math.inf))
+    _, order = max(watched.found or [], default=(0.0, math.inf))
     return epsilon, order if epsilon < math.inf else math.inf
 
 
@@ -208,7 +316,7 @@ _MOMENTS_OUTWARD: Final = 2.0**-46
 
 
 @final
-class Moments(DirectedAccountant):
+class Moments(BoundAccountant):
     """The moments accountant of Abadi et al. 2016, to reproduce what papers report.
 
     The log moments ``alpha(k) = ln E[exp(k L)]``, ``k = 1, ..., 32``, add up over the runs, and
@@ -238,47 +346,22 @@ class Moments(DirectedAccountant):
     """
 
     name: ClassVar[str] = "moments"
-    kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "upper bound by 32 integer moments, as published by Abadi et al. 2016"
 
-    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        if not terms:
-            return Interval.point(0.0)
-        lower = least_epsilon(terms, delta)
+    def epsilon_upper(self, terms: Terms, delta: float) -> float:
         log_inverse = -log_readings(delta)[0]
         best = min(MOMENTS, key=lambda k: (total(terms, float(k)).value + log_inverse) / k)
-        value = (log_moment_upper(terms, best) + log_inverse) / best
-        upper = max(min(value * (1.0 + _MOMENTS_OUTWARD), largest_loss(terms)), lower)
-        return Interval(lower, upper, upper)
+        return (log_moment_upper(terms, best) + log_inverse) / best * (1.0 + _MOMENTS_OUTWARD)
 
-    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
-        if epsilon >= largest_loss(terms):
-            return Interval.point(0.0)
-        lower = least_delta(terms, epsilon)
+    def delta_upper(self, terms: Terms, epsilon: float) -> float:
         best = min(MOMENTS, key=lambda k: total(terms, float(k)).value - k * epsilon)
         moment = log_moment_upper(terms, best)
         log_delta = moment - best * epsilon + _MOMENTS_OUTWARD * (moment + best * epsilon)
-        upper = min(
-            max(math.exp(min(log_delta, 0.0)) * (1.0 + _MOMENTS_OUTWARD), lower, 5e-324), 1.0
-        )
-        return Interval(lower, upper, upper)
+        return math.exp(min(log_delta, 0.0)) * (1.0 + _MOMENTS_OUTWARD)
 
 
 def log_moment_upper(terms: Terms, order: int) -> float:
-    """Return a proven upper bound of ``alpha(k)``, the composition's log moment.
-
-    Args:
-        terms: Losses and how often each of them runs.
-        order: k, the order of the moment, at least 1.
-
-    Returns:
-        The bound, rounded up; inf where the moment is not known to be finite.
-
-    Example:
-        >>> from hockeystick.privacy_loss import GaussianLoss
-        >>> round(log_moment_upper(((GaussianLoss(4.0), 100),), 2), 9)
-        18.75
-    """
+    """Return ``alpha(k)``, the composition's log moment, rounded up; inf where it is not known."""
     bounds = [(loss.cgf_bounds(float(order)), count) for loss, count in terms]
     return math.fsum(count * (k.midpoint + k.radius) for k, count in bounds) * (
         1.0 + _MOMENTS_OUTWARD

@@ -6,11 +6,11 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import reduce, singledispatch
-from typing import Final, TypeGuard
+from functools import reduce
+from typing import Final
 
 from hockeystick import _validate
-from hockeystick.accountants.auto import Auto
+from hockeystick.accountants.auto import AUTO
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.profile import profile_of
 from hockeystick.errors import NoGroupFormError, ParameterError
@@ -19,7 +19,7 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated.prifedsync import View
 from hockeystick.notions import FDP
 from hockeystick.numerics import decimal
-from hockeystick.privacy_loss import Composition, GaussianLoss, PrivacyLoss, Terms
+from hockeystick.privacy_loss import Composition, GaussianLoss, Terms
 from hockeystick.tradeoffs import (
     GaussianTradeOff,
     MaximumProfile,
@@ -74,7 +74,11 @@ def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
         True
     """
     known = checked("plan", plan)
-    _check_view(known, view)
+    if view is not None:
+        _validate.choice("view", view, View)
+        if not isinstance(known, PriFedSync):
+            allowed = f"left out: {known} has no clients that see each other's releases"
+            raise ParameterError("view", view, allowed)
     if isinstance(known, FDP) and known.tradeoff.release is None:
         return known.tradeoff.symmetrize()
     composition = composition_of(known, _NAME)
@@ -84,27 +88,6 @@ def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
     profile = _worst(composition.directions)
     # The worst of several parts stands for none of them: composed, it is known by its profile.
     return ProfileTradeOff((profile, profile), release=None if composition.others else known)
-
-
-def _check_view(plan: Mechanism, view: View | str | None) -> None:
-    """Raise unless a view is one that the plan has."""
-    if view is None:
-        return
-    asked = _validate.choice("view", view, View)
-    if asked not in views_of(plan):
-        allowed = f"left out: {plan} has no clients that see each other's releases"
-        raise ParameterError("view", view, allowed)
-
-
-@singledispatch
-def views_of(plan: Mechanism) -> tuple[View, ...]:
-    """Return the views that a plan has: none but for plans of several clients."""
-    return ()
-
-
-@views_of.register
-def _(plan: PriFedSync) -> tuple[View, ...]:
-    return tuple(View)
 
 
 def tensor(factors: Sequence[tuple[TradeOff, int]]) -> TradeOff:
@@ -117,7 +100,7 @@ def tensor(factors: Sequence[tuple[TradeOff, int]]) -> TradeOff:
         return tradeoff(plan)
     composition = composition_of(plan, _NAME)
     removing, adding = composition.removing, composition.adding
-    return ProfileTradeOff((profile_of(removing, Auto()), profile_of(adding, Auto())), release=plan)
+    return ProfileTradeOff((profile_of(removing, AUTO), profile_of(adding, AUTO)), release=plan)
 
 
 def group_of_release(release: object, size: int) -> TradeOff | None:
@@ -132,33 +115,19 @@ def group_of_release(release: object, size: int) -> TradeOff | None:
 
 
 def _worst(directions: Iterable[Terms]) -> Profile:
-    """Return the profile of the worst of several directions, at each epsilon."""
-    return reduce(MaximumProfile, (profile_of(terms, Auto()) for terms in directions))
+    return reduce(MaximumProfile, (profile_of(terms, AUTO) for terms in directions))
 
 
 def _gaussian_mu(composition: Composition) -> float | None:
     """Return the largest mu, rounded up, where all losses in all places are Gaussian."""
-    found = [_mu_in_one_place(one) for one in composition.branches]
-    known = [mu for mu in found if mu is not None]
-    return max(known) if len(known) == len(found) else None
-
-
-def _mu_in_one_place(composition: Composition) -> float | None:
-    """Return mu, rounded up, where all losses are Gaussian."""
-    if composition.removing != composition.adding:
-        return None
-    squares = [
-        n / _least_noise(loss) ** 2 for loss, n in composition.removing if _is_gaussian(loss)
-    ]
-    if len(squares) < len(composition.removing):
-        return None
-    mu = _root_up(sum(squares, Fraction(0)))
-    return mu if mu < sys.float_info.max else None
-
-
-def _is_gaussian(loss: PrivacyLoss) -> TypeGuard[GaussianLoss]:
-    """Return whether a loss is that of a Gaussian."""
-    return isinstance(loss, GaussianLoss)
+    found = []
+    for place in composition.branches:
+        losses = [(loss, n) for loss, n in place.removing if isinstance(loss, GaussianLoss)]
+        if place.removing != place.adding or len(losses) < len(place.removing):
+            return None
+        squares = (n / _least_noise(loss) ** 2 for loss, n in losses)
+        found.append(_root_up(sum(squares, Fraction(0))))
+    return max(found) if max(found) < sys.float_info.max else None
 
 
 def _least_noise(loss: GaussianLoss) -> Fraction:

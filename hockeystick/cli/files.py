@@ -41,7 +41,7 @@ from hockeystick.io.plan_file import plan_text, problems_in
 from hockeystick.io.templates import template_of, template_of_plan
 from hockeystick.io.vocabulary import RELEASES
 from hockeystick.mechanisms import DPSGD, index
-from hockeystick.mechanisms.listing import first_sentence
+from hockeystick.mechanisms.structure import first_sentence
 from hockeystick.notions import NOTIONS
 from hockeystick.numerics.numerals import jsonable, plain
 

@@ -22,20 +22,39 @@ Kernels whose integers are meant to wrap, or whose work is always large, take ``
 """
 
 from collections.abc import Callable
-from functools import cached_property, partial, update_wrapper
+from functools import cached_property, partial, update_wrapper, wraps
 from threading import Event, RLock
 from types import FunctionType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from hockeystick.kernels.interrupts import interruptible
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # Rounds of loops and calls of kernels: some 0.2 s, where loading numba and kernels takes 0.6 s.
 BUDGET: Final = 300_000
+
+
+def interruptible(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a compiled function that raises what a signal handler raised: KeyboardInterrupt, say.
+
+    Where several arrays are handed back to Python, Python handles the signals that arrived
+    meanwhile before the last array is there. It then reports a ``SystemError``, "returned a result
+    with an exception set", caused by what was really raised.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except SystemError as error:
+            raised: BaseException = error
+            while isinstance(raised, SystemError) and raised.__cause__ is not None:
+                raised = raised.__cause__
+            raise raised from None
+
+    return call
 
 
 class Compilations:

@@ -5,8 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP
 

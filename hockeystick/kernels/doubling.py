@@ -10,8 +10,7 @@ many units in the last place, relative, however small it is.
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.series import Array
 
 Indices = NDArray[np.int64]
@@ -83,8 +82,7 @@ def merge(
     x_mass, y_mass = mass
     x_at, y_at = at
     inverse = 1.0 / edge
-    found = np.zeros(edge.size - 1)
-    moment = np.zeros(edge.size - 1)
+    found, moment = np.zeros(edge.size - 1), np.zeros(edge.size - 1)
     end = edge.size - 2
     for i in range(x_mass.size):
         own = x_mass[i]

@@ -16,8 +16,7 @@ import math
 
 import numpy as np
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP

@@ -189,8 +189,7 @@ def small_part(
     c: float,
 ) -> tuple[float, float]:
     """Return ``A(c) - 1 = E[(1 - W) (exp(c L) - 1)] - E[W]`` and a bound on its round-off."""
-    total = 0.0
-    error = 0.0
+    total = error = 0.0
     for j in range(loss.size):
         x = c * loss[j]
         kept = log_weight[j] + small[j]

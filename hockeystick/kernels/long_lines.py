@@ -29,8 +29,7 @@ import math
 
 import numpy as np
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.series import Array, weighted_e2
 from hockeystick.numerics import ULP
 

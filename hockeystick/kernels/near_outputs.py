@@ -18,8 +18,7 @@ import math
 import numpy as np
 
 from hockeystick.kernels import sampled_gaussian, series
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.jumps import log_normal_cdf
 from hockeystick.kernels.sampled_gaussian import (
     CELLS,
@@ -51,8 +50,7 @@ def windows(
 
     ``ln W`` for the side 1, ``ln(1 - W)`` for -1.
     """
-    log_window = np.empty(count)
-    error = np.empty(count)
+    log_window, error = np.empty(count), np.empty(count)
     for j in range(count):
         u = (first + j) * step
         x = side * (u - edge) / width

@@ -5,8 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.sampled_gaussian import cgf_estimate
 from hockeystick.kernels.series import Array
 from hockeystick.kernels.uniform_minorant import minorant_exponent
@@ -21,8 +20,7 @@ def chebyshev_sums(points: Array, weights: Array, centre: float, half: float, co
 
     Kahan's compensation keeps the sums' round-off at two units in the last place, however many.
     """
-    sums = np.zeros(count)
-    lost = np.zeros(count)
+    sums, lost = np.zeros(count), np.zeros(count)
     for j in range(points.size):
         u = (points[j] - centre) / half
         before, now = u, 1.0
@@ -44,10 +42,8 @@ def recurrence(points: Array, centre: float, half: float, most: int) -> tuple[Ar
     how many degrees there are before the polynomials vanish on all points, ``most`` at the most.
     """
     size = points.size
-    diagonal = np.zeros(most)
-    beside = np.zeros(most)
-    before = np.zeros(size)
-    now = np.ones(size)
+    diagonal, beside = np.zeros(most), np.zeros(most)
+    before, now = np.zeros(size), np.ones(size)
     norm = float(size)
     for n in range(most):
         moment = 0.0
@@ -72,8 +68,7 @@ def recurrence(points: Array, centre: float, half: float, most: int) -> tuple[Ar
 def cell_ends(points: Array, width: float) -> NDArray[np.int64]:
     """Return where the cells of ascending points end: the first point is at most ``width`` off."""
     ends = np.empty(points.size, dtype=np.int64)
-    used = 0
-    first = 0
+    used = first = 0
     for j in range(points.size):
         if points[j] - points[first] > width:
             ends[used] = j

@@ -13,8 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP
@@ -40,8 +39,7 @@ def log_masses(
     cells, and those whose edges are uncertain by any amount, are left to others.
     """
     count = width.size
-    value = np.empty(count)
-    error = np.empty(count)
+    value, error = np.empty(count), np.empty(count)
     wide = np.zeros(count, dtype=np.bool_)
     for j in range(count):
         low, high = at[j], at[j + 1]

@@ -12,8 +12,7 @@ import math
 import numpy as np
 
 from hockeystick.kernels import series
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP
 
@@ -51,10 +50,8 @@ def quadrature_nodes(
     ``step`` must have so few bits that every ``u`` is exact. The errors allow for ``p`` and ``mu``
     being the rounded values of exact parameters.
     """
-    loss = np.empty(count)
-    log_weight = np.empty(count)
-    loss_error = np.empty(count)
-    weight_error = np.empty(count)
+    loss, log_weight = np.empty(count), np.empty(count)
+    loss_error, weight_error = np.empty(count), np.empty(count)
     log_step = math.log(step) - LOG_SQRT_2PI
     for j in range(count):
         u = (first + j) * step
@@ -78,8 +75,7 @@ def rough_nodes(
     p: float, mu: float, removing: bool, first: int, count: int, step: float
 ) -> tuple[Array, Array]:
     """Return loss and log weight alone, at ``u = (first + j) step``."""
-    loss = np.empty(count)
-    log_weight = np.empty(count)
+    loss, log_weight = np.empty(count), np.empty(count)
     log_step = math.log(step) - LOG_SQRT_2PI
     for j in range(count):
         u = (first + j) * step

@@ -10,14 +10,144 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.compiled import njit
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.contour_sums import LARGEST_EXPONENT, log_cks_factor
-from hockeystick.kernels.interrupts import interruptible
-from hockeystick.kernels.sampled_gaussian import cgf_estimate, quadrature_nodes, trapezoid_rule
-from hockeystick.kernels.sampled_gaussian_saddle import least_window, saddle, saddle_terms, total
+from hockeystick.kernels.sampled_gaussian import (
+    cgf_estimate,
+    coarse_step,
+    far_mode,
+    quadrature_nodes,
+    trapezoid_rule,
+)
 from hockeystick.kernels.series import Array, log_line, logs_at
 from hockeystick.kernels.uniform_minorant import EVERYWHERE, minorant, minorant_exponent
 from hockeystick.numerics import ULP
+
+# Rates, distances of the means, counts, and whether the record is removed.
+Runs = tuple[Array, Array, Array, bool]
+# The nodes of all runs, where each run's end, and ln of the error of each one's quadrature.
+Quadratures = tuple[Array, NDArray[np.int64], Array]
+# Minorants of the runs' densities: widths and masses, a row for each, variations, layers.
+Decays = tuple[Array, Array, Array, NDArray[np.int64]]
+
+# Newton's steps for ln c: how many, how long at most, and how short the last one.
+STEPS = 40
+LONGEST_STEP = 1.0
+LAST_STEP = 1e-3
+# The largest c; and the most nodes of an unproven K, of outputs up to about c mu + WIDTH.
+FARTHEST = 1e8
+MOST_ROUGH_NODES = 3000.0
+WIDTH = 20.0
+# A c that is so close in ln c to those where rare outputs count is one of them.
+CLOSE = 0.02
+# A window is compared with those by orders this much nearer to c.
+NEARER = 0.7
+COMPARISONS = 6
+
+
+@njit(cache=True)
+def total(runs: Runs, c: float) -> tuple[float, float, float]:
+    """Return K of all runs and two derivatives, unproven; no number where one is out of reach."""
+    p, mu, count, removing = runs
+    value = first = second = 0.0
+    for j in range(p.size):
+        one, slope, curvature = cgf_estimate(p[j], mu[j], removing, c)
+        value += count[j] * one
+        first += count[j] * slope
+        second += count[j] * curvature
+    return value, first, second
+
+
+@njit(cache=True)
+def saddle_terms(k: tuple[float, float, float], c: float) -> tuple[float, float, float]:
+    """Return the epsilon whose saddle is c, the estimate of ln delta there, and the curvature."""
+    value, first, second = k
+    epsilon = first - 1.0 / c - 1.0 / (1.0 + c)
+    curvature = second + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
+    log_integrand = value - epsilon * c - math.log(c) - math.log1p(c)
+    return epsilon, log_integrand - 0.5 * math.log(2.0 * math.pi * curvature), curvature
+
+
+@njit(cache=True)
+def is_far(runs: Runs, c: float, far: tuple[float, float, float]) -> bool:
+    """Return whether rare outputs count under a tilt by c, or c is too large: not for this route.
+
+    ``far`` is the least ln of the odds of a hit, and the least ln of the mode's weight in all runs,
+    which is told to a part of ``1 + slack c``.
+    """
+    p, mu, count, removing = runs
+    least_log_odds, least_log_weight, slack = far
+    if c > FARTHEST:
+        return True
+    for j in range(p.size):
+        if c * mu[j] + WIDTH > MOST_ROUGH_NODES * coarse_step(p[j], mu[j], removing, c):
+            return True
+        log_odds, log_weight = far_mode(p[j], mu[j], removing, c)
+        least = least_log_weight * (1.0 + slack * c) - math.log(count[j])
+        if log_odds > least_log_odds and log_weight > least:
+            return True
+    return False
+
+
+@njit(cache=True)
+def saddle(
+    runs: Runs, goal: float, at_epsilon: bool, start: float, far: tuple[float, float, float]
+) -> float:
+    """Return the c whose epsilon, or else whose estimate of ln delta, is the goal; 0 for none.
+
+    By Newton's rule for ln c, without the derivative of the estimate's last term. There is none
+    where rare outputs count.
+    """
+    log_c, near = math.log(start), -math.inf
+    for _ in range(STEPS):
+        c = math.exp(log_c)
+        if is_far(runs, c, far):
+            if log_c - near < CLOSE:
+                return 0.0
+            log_c = log_c - LONGEST_STEP if near == -math.inf else 0.5 * (log_c + near)
+            continue
+        near = log_c
+        epsilon, log_delta, curvature = saddle_terms(total(runs, c), c)
+        if at_epsilon:
+            step = (goal - epsilon) / (c * curvature)
+        else:
+            step = (log_delta - goal) / (c * c * curvature)
+        if not abs(step) < math.inf:
+            return 0.0
+        log_c += min(max(step, -LONGEST_STEP), LONGEST_STEP)
+        if abs(step) < LAST_STEP:
+            return math.exp(log_c)
+    return 0.0
+
+
+@njit(cache=True)
+def alias_window(runs: Runs, c: float, order: float, epsilon: float, log_goal: float) -> float:
+    """Return the window at which the aliases, by Chernoff's bound at an order, are at the goal."""
+    if order == c:
+        return math.inf
+    value = total(runs, order)[0] if order > 0.0 else 0.0
+    excess = value - order * epsilon + log_cks_factor(order) - log_goal
+    return excess / abs(order - c) if excess < math.inf else math.inf
+
+
+@njit(cache=True)
+def least_window(
+    runs: Runs, c: float, farthest: float, epsilon: float, log_goal: float, enough: float
+) -> tuple[float, float]:
+    """Return the least window by orders between c and the farthest, and that order.
+
+    Or the window of an order nearer to c that is as small as is enough.
+    """
+    distance, order = farthest - c, farthest
+    window = alias_window(runs, c, order, epsilon, log_goal)
+    for _ in range(COMPARISONS):
+        distance *= NEARER
+        other = alias_window(runs, c, c + distance, epsilon, log_goal)
+        if not (other < window or other <= enough):
+            break
+        window, order = other, c + distance
+    return window, order
+
 
 # The orders above c are within this part of a Gaussian's best one: K mostly grows faster.
 ABOVE = 0.5
@@ -49,9 +179,7 @@ LAYERS = 512
 
 
 @njit(cache=True)
-def log_truncation(
-    decay: tuple[Array, Array, Array, NDArray[np.int64]], count: Array, y: float
-) -> float:
+def log_truncation(decay: Decays, count: Array, y: float) -> float:
     """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, octave by octave.
 
     The exponent b, the sum of the runs' exponents, increases, so that beyond the last octave the
@@ -77,11 +205,7 @@ def log_truncation(
 
 @njit(cache=True)
 def sufficient_height(
-    decay: tuple[Array, Array, Array, NDArray[np.int64]],
-    count: Array,
-    start: float,
-    longest: float,
-    log_goal: float,
+    decay: Decays, count: Array, start: float, longest: float, log_goal: float
 ) -> float:
     """Return a height from which on the truncation is at most the goal; inf beyond the longest."""
     low = high = start
@@ -107,7 +231,7 @@ def quadratures(
     y_high: float,
     log_tolerance: Array,
     most_nodes: float,
-) -> tuple[Array, NDArray[np.int64], Array]:
+) -> Quadratures:
     """Return the nodes of all runs, where each run's end, and ln of each one's error.
 
     A row each has losses, log weights and the errors of both. No nodes say that a run has no rule,
@@ -137,9 +261,7 @@ def quadratures(
 
 
 @njit(cache=True)
-def at_orders(
-    quadrature: tuple[Array, NDArray[np.int64], Array], orders: Array
-) -> tuple[Array, Array]:
+def at_orders(quadrature: Quadratures, orders: Array) -> tuple[Array, Array]:
     """Return each run's K at several orders, a row for each run, and its errors."""
     nodes, ends, log_error = quadrature
     value, error = np.empty((ends.size, orders.size)), np.empty((ends.size, orders.size))
@@ -152,9 +274,7 @@ def at_orders(
 
 
 @njit(cache=True)
-def minorants(
-    p: Array, mu: Array, removing: bool, c: float, value: Array, error: Array
-) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+def minorants(p: Array, mu: Array, removing: bool, c: float, value: Array, error: Array) -> Decays:
     """Return the uniform minorants of the runs' densities, tilted by c: widths, masses, variations.
 
     ``value`` is each run's K at c, right to ``error``.
@@ -174,11 +294,7 @@ def minorants(
 
 @njit(cache=True)
 def composed_line(
-    count: Array,
-    quadrature: tuple[Array, NDArray[np.int64], Array],
-    c: float,
-    step: float,
-    size: int,
+    count: Array, quadrature: Quadratures, c: float, step: float, size: int
 ) -> tuple[Array, Array, Array]:
     """Return K of all runs along the line through c, and its error."""
     nodes, ends, log_error = quadrature
@@ -206,29 +322,22 @@ def highest_order(p: Array, mu: Array, removing: bool, c: float, reach: float) -
 
 @njit(cache=True)
 def line_through(
-    p: Array,
-    mu: Array,
-    count: Array,
-    removing: bool,
-    c: float,
-    epsilon: float,
-    log_delta: float,
-    accuracy: float,
-    most_work: float,
-) -> tuple[Array, int, tuple[Array, NDArray[np.int64], Array]]:
+    runs: Runs, c: float, epsilon: float, log_delta: float, accuracy: float, most_work: float
+) -> tuple[Array, int, Quadratures]:
     """Return the line through c, as ``contour`` does, its last node, and the quadratures for it.
 
     It ends at its first node where there is none, or none that takes no more work than allowed.
     """
+    p, mu, count, removing = runs
     none = np.empty(0), 0, (np.empty((4, 0)), np.empty(0, np.int64), np.empty(0))
-    k = total(p, mu, count, removing, c)
+    k = total(runs, c)
     if not 0.0 < k[2] < math.inf:
         return none
     log_scale, log_goal = k[0] - epsilon * c - log_delta, log_delta - accuracy
     reach = math.sqrt(2.0 * max(log_scale + log_cks_factor(c) + accuracy, 1.0) / k[2])
     lowest, highest = max(c - reach, 0.0), highest_order(p, mu, removing, c, reach)
-    down, below = least_window(p, mu, count, removing, c, lowest, epsilon, log_goal, 0.0)
-    up, above = least_window(p, mu, count, removing, c, highest, epsilon, log_goal, down)
+    down, below = least_window(runs, c, lowest, epsilon, log_goal, 0.0)
+    up, above = least_window(runs, c, highest, epsilon, log_goal, down)
     step = 2.0 * math.pi / max(up, down, LEAST_WINDOW / c)
     log_margin = accuracy + 4.0 + math.log(p.size)
     log_margin += max(log_scale - math.log(c) - math.log1p(c), 0.0)
@@ -293,11 +402,11 @@ def contour(
     Where the line through the saddle is long, one to its left may be far shorter, for few digits:
     next to the saddle there is an order beyond which rare large losses dominate.
     """
-    nothing = np.empty(0)
-    c = saddle(p, mu, count, removing, goal, at_epsilon, start, far)
+    nothing, runs = np.empty(0), (p, mu, count, removing)
+    c = saddle(runs, goal, at_epsilon, start, far)
     if c == 0.0:
         return nothing, nothing, nothing, nothing
-    k = total(p, mu, count, removing, c)
+    k = total(runs, c)
     epsilon, log_delta, _ = saddle_terms(k, c)
     if at_epsilon:
         epsilon = goal
@@ -305,17 +414,16 @@ def contour(
         log_delta = goal
     if not epsilon > 0.0:
         return nothing, nothing, nothing, nothing
-    run = p, mu, count, removing
-    line, last, quadrature = line_through(*run, c, epsilon, log_delta, accuracy, most_work)
+    line, last, quadrature = line_through(runs, c, epsilon, log_delta, accuracy, most_work)
     least = math.log(last) if last > 0 else math.inf
     left = c
     for _ in range(LINES_LEFT if last == 0 or last > LONG_LINE else 0):
         left *= LEFT
-        penalty = total(p, mu, count, removing, left)[0] - epsilon * left
+        penalty = total(runs, left)[0] - epsilon * left
         penalty -= k[0] - epsilon * c + 2.0 * math.log(left / c)
         if penalty > MOST_PENALTY:
             break
-        other, end, nodes = line_through(*run, left, epsilon, log_delta, accuracy, most_work)
+        other, end, nodes = line_through(runs, left, epsilon, log_delta, accuracy, most_work)
         if end > 0 and math.log(end) + PENALTY * penalty < least:
             least = math.log(end) + PENALTY * penalty
             line, last, quadrature = other, end, nodes

@@ -15,8 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.numerics import ULP
 
 Array = NDArray[np.float64]
@@ -75,10 +74,7 @@ def cumulant_sums(loss: Array, log_weight: Array, c: float) -> tuple[float, floa
     shift = 0.0
     for j in range(loss.size):
         shift = max(shift, log_weight[j] + c * loss[j])
-    mean = 0.0
-    value = 0.0
-    slope = 0.0
-    curvature = 0.0
+    mean = value = slope = curvature = 0.0
     for j in range(loss.size):
         x = loss[j]
         logw = log_weight[j] - shift
@@ -132,8 +128,7 @@ def cgf_estimates(loss: Array, log_weight: Array, orders: Array) -> Array:
 @njit(cache=True)
 def small_e2(re: float, im: float, size: float) -> tuple[float, float]:
     """Return ``e2(re + i im)`` by its series, for ``size = |re + i im| < 0.5``."""
-    sr = 0.0
-    si = 0.0
+    sr = si = 0.0
     for n in range(last_term(size), 2, -1):
         tr = (sr + 1.0) * RECIPROCALS[n]
         ti = si * RECIPROCALS[n]

@@ -9,8 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible, njit
 
 Array = NDArray[np.float64]
 

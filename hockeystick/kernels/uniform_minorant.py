@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 
-from hockeystick.kernels.compiled import njit
+from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.fixed_size_gaussian import log_ratio as fixed_size_log_ratio
-from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI, log_ratio, odds_of
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP

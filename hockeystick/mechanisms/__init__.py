@@ -12,11 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from hockeystick._modules import import_modules
-from hockeystick.mechanisms.base import Mechanism, Plan
-from hockeystick.mechanisms.listing import index
-from hockeystick.mechanisms.registry import registered_in
+from hockeystick.mechanisms.base import Mechanism, Plan, registered_in
 from hockeystick.mechanisms.selection import tuning
-from hockeystick.mechanisms.structure import Algebra, Node, assumptions_of, evaluate, runs_of
+from hockeystick.mechanisms.structure import Algebra, Node, assumptions_of, evaluate, index, runs_of
 from hockeystick.mechanisms.training import schedules
 
 # They are names of this package, and can be imported by them as well.

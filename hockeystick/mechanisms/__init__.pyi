@@ -24,7 +24,6 @@ from hockeystick.mechanisms.federated.instance_level import FedCDP as FedCDP
 from hockeystick.mechanisms.federated.prifedsync import FederatedClustering as FederatedClustering
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync as PriFedSync
 from hockeystick.mechanisms.federated.prifedsync import View as View
-from hockeystick.mechanisms.listing import index as index
 from hockeystick.mechanisms.local.reports import Encoding as Encoding
 from hockeystick.mechanisms.local.reports import RAPPOR as RAPPOR
 from hockeystick.mechanisms.local.reports import RandomizedResponse as RandomizedResponse
@@ -75,6 +74,7 @@ from hockeystick.mechanisms.structure import Algebra as Algebra
 from hockeystick.mechanisms.structure import Node as Node
 from hockeystick.mechanisms.structure import assumptions_of as assumptions_of
 from hockeystick.mechanisms.structure import evaluate as evaluate
+from hockeystick.mechanisms.structure import index as index
 from hockeystick.mechanisms.structure import runs_of as runs_of
 from hockeystick.mechanisms.training import schedules as schedules
 from hockeystick.mechanisms.training.dpsgd import DPSGD as DPSGD

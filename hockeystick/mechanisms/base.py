@@ -7,14 +7,40 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar, Final, final, get_args, get_type_hints
+from typing import Any, ClassVar, Final, TypeVar, final, get_args, get_type_hints
 
 from hockeystick import _validate
 from hockeystick._validate import WordEnum
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import NoGroupFormError, ParameterError
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement, without_presence
+
+_Class = TypeVar("_Class", bound=type)
+
+_REGISTERED: Final[dict[str, type]] = {}
+
+
+def registered(kind: _Class) -> _Class:
+    """Register a class: a mechanism, or a type that people need to describe one.
+
+    It is then in ``hockeystick.mechanisms`` under its own name, which no other class may have. A
+    mechanism is also in ``MECHANISMS``, from which plan files and documents take what there is.
+    """
+    known = _REGISTERED.setdefault(kind.__name__, kind)
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise TypeError(f"{known.__module__} has a {kind.__name__} already")
+    _REGISTERED[kind.__name__] = kind
+    return kind
+
+
+def registered_in(package: str) -> dict[str, type]:
+    """Return the classes that the modules of a package register, by their names, in order."""
+    inside = f"{package}."
+    return {
+        name: kind
+        for name, kind in sorted(_REGISTERED.items())
+        if kind.__module__.startswith(inside)
+    }
 
 
 def divided_words(adjacency: Adjacency, drawn: str, records: str) -> str:
@@ -374,7 +400,6 @@ class Repeated(Mechanism):
 
 
 def _several(parts: object) -> tuple[Mechanism, ...]:
-    """Return one or more mechanisms, or raise."""
     given = tuple(parts) if _validate.has_several(parts) else ()
     if not given:
         raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
@@ -382,7 +407,6 @@ def _several(parts: object) -> tuple[Mechanism, ...]:
 
 
 def _first_few(parts: tuple[Mechanism, ...]) -> list[str]:
-    """Return a few parts in words, and how many more there are."""
     shown = parts if len(parts) <= _PARTS_SHOWN else parts[: _PARTS_SHOWN - 1]
     more = [f"{len(parts) - len(shown)} more"] if len(shown) < len(parts) else []
     return [*map(str, shown), *more]

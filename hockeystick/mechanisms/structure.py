@@ -1,12 +1,16 @@
-"""The one walk over a plan: what composes, repeats or splits is evaluated from its parts."""
+"""The one walk over a plan: what composes, repeats or splits is evaluated from its parts.
+
+At the end the index of all mechanisms, to read.
+"""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.mechanisms.base import Composed, Mechanism, Parallel, Plan, Repeated
+from hockeystick.mechanisms.base import Composed, Mechanism, Parallel, Plan, Repeated, registered_in
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.streams.encoders import Encoder
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
@@ -112,3 +116,43 @@ def with_least_encoders(part: Any) -> Any:
 def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:
     """Return what must hold for a mechanism's description to apply, without repetitions."""
     return tuple(dict.fromkeys(mechanism.assumptions))
+
+
+_PACKAGE: Final = "hockeystick.mechanisms"
+# In the order of the reference; what is of none of them composes others.
+_FAMILIES: Final = {
+    "noise": "Noise on an answer",
+    "sampling": "Random samples of the data",
+    "training": "Training",
+    "streams": "Sums over time (DP-FTRL)",
+    "selection": "Selection",
+    "local": "Local reports, also shuffled",
+    "federated": "Federated training",
+    "decentralised": "Decentralised",
+    "": "Plans",
+}
+
+
+def index() -> str:
+    """Return every mechanism with its first sentence, by family, as a text.
+
+    All names are in ``hockeystick.mechanisms``, those of federated training in its ``federated``
+    as well, and plan files and the command know each by its name.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(*hs.mechanisms.index().splitlines()[:2], sep=", ")
+        Noise on an answer,   DiscreteGaussian: An integer plus discrete Gaussian noise.
+    """
+    lines: dict[str, list[str]] = {family: [] for family in _FAMILIES}
+    for name, kind in registered_in(_PACKAGE).items():
+        if issubclass(kind, Mechanism):
+            family = kind.__module__.removeprefix(f"{_PACKAGE}.").split(".")[0]
+            place = family if family in lines else ""
+            lines[place].append(f"  {name}: {first_sentence(kind)}")
+    return "\n\n".join("\n".join([_FAMILIES[family], *lines[family]]) for family in lines)
+
+
+def first_sentence(kind: type) -> str:
+    """Return the first line of a class's text."""
+    return (inspect.getdoc(kind) or "").partition("\n")[0].replace("``", "")

@@ -8,9 +8,9 @@ import hockeystick as hs
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.closed_form import (
     LargestAtomBound,
-    are_dominated_by_closed_form,
     closed_delta_upper,
     closed_epsilon_upper,
+    dominating_closed_form,
     has_no_epsilon,
     largest_atom_bound,
 )
@@ -26,7 +26,7 @@ def test_epochs_are_gaussians_together_and_with_others() -> None:
     whole = hs.Gaussian(2.0) ** 3 @ hs.Gaussian(4.0)
     assert closed_epsilon_upper(terms, 1e-6) == hs.epsilon(whole, 1e-6).upper
     assert closed_delta_upper(terms, 1.0) == hs.delta(whole, 1.0).upper
-    assert are_dominated_by_closed_form(terms)
+    assert dominating_closed_form(terms)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_nothing_is_said_where_no_form_is_known_or_none_is_needed(plan: hs.Mecha
     terms = composition_of(plan, "prv").removing
     assert closed_epsilon_upper(terms, 1e-6) == math.inf
     assert closed_delta_upper(terms, 1.0) == math.inf
-    assert not are_dominated_by_closed_form(terms)
+    assert not dominating_closed_form(terms)
 
 
 def test_the_bounds_are_the_atom_s_own() -> None:

@@ -13,6 +13,8 @@ from scipy.special import ndtr
 import hockeystick as hs
 from hockeystick.accountants.base import Interval
 from hockeystick.accountants.contour._far_outputs import (
+    AnalyticTerms,
+    ContourTarget,
     FarMode,
     _far_outputs,
     far_mode,
@@ -20,18 +22,17 @@ from hockeystick.accountants.contour._far_outputs import (
     near_terms,
     truncation,
 )
-from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
-from hockeystick.accountants.contour._line import (
-    AnalyticTerms,
-    ContourTarget,
+from hockeystick.accountants.contour._integral import (
+    Integral,
     TailAndBulk,
     choose_contour,
+    integrate,
+    rules_for,
     tail_and_bulk,
 )
-from hockeystick.accountants.contour.accountant import Contour
-from hockeystick.accountants.contour.search import integral_for_epsilon
-from hockeystick.accountants.contour.ways import AnalyticPairs, LineGuess, _smoothed
-from hockeystick.accountants.orders import saddle
+from hockeystick.accountants.contour.accountant import AnalyticPairs, Contour, _smoothed
+from hockeystick.accountants.contour.search import LineGuess, integral_for_epsilon
+from hockeystick.accountants.rdp import saddle
 from hockeystick.numerics import FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
@@ -250,7 +251,7 @@ def test_far_outputs_count_in_full_where_one_is_possible_under_q_alone(
 GUESSED = ((SampledGaussianLoss(0.001, 0.535, True), 25),)
 
 
-@pytest.mark.parametrize("guess", [(0.01, "plain"), (3.0, "near"), (400.0, "rare"), None])
+@pytest.mark.parametrize("guess", [(0.01, "whole"), (3.0, "near"), (400.0, "tails"), None])
 def test_a_guess_proves_nothing_false(guess: tuple[float, str] | None) -> None:
     def ends(guess: LineGuess | None) -> tuple[float, float]:
         found = integral_for_epsilon(GUESSED, 1.0, guess=guess)

@@ -12,7 +12,7 @@ from numba.core.dispatcher import Dispatcher
 
 from hockeystick import kernels
 from hockeystick.kernels import compiled, series
-from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.compiled import interruptible
 
 ROOMS = [
     importlib.import_module(f"hockeystick.kernels.{room.name}")

@@ -37,7 +37,7 @@ from hockeystick.mechanisms import (
     Shuffled,
     tuning,
 )
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import registered
 from tests import stubs
 from tests.examples import DESCRIBED
 

@@ -6,11 +6,10 @@ With ``K(z) = sum n_i ln E[exp(z L_i)]`` and any ``c > 0``,
 
 (Alghamdi et al. 2023, theorem 3.1). On a line through the saddle point nothing cancels, so delta
 has full relative precision however small it is and however many runs there are. Files:
-``_line`` chooses the line, its step and its height; ``_integral`` sums along it and bounds every
-error; ``search`` finds the line for an epsilon or a delta, from a ``_guess``; ``_far_outputs``
-takes out what is rare and nearly in closed form; where that does not do, ``_tail_and_bulk`` splits
-off rare large losses; ``_smoothed`` adds Gaussian noise where the transform does not decay;
-``_digits`` computes the same sum in arbitrary precision.
+``_integral`` chooses a line, its step and its height, sums along it and bounds every error;
+``search`` finds the line for an epsilon or a delta; ``_far_outputs`` takes out what is rare and
+nearly in closed form; ``many`` answers many questions by few integrals; ``_digits`` computes the
+same sum in arbitrary precision; ``accountant`` adds Gaussian noise where no transform decays.
 """
 
 from hockeystick.accountants.contour.accountant import Contour

@@ -26,16 +26,15 @@ F contribute at most P(F), which is all that counts where F is that rare.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, NearLoss
@@ -43,7 +42,8 @@ from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS
 from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+AnalyticTerms: TypeAlias = Sequence[tuple[AnalyticLoss, int]]
 
 # ln of the order l that is tried first, over 1/gap.
 _RISE: Final = 3.0
@@ -70,6 +70,15 @@ _MOST_LOG_MARKED: Final = -0.7
 _OUTWARD: Final = 2.0**-48
 # What is larger counts as infinite.
 _OVERFLOW: Final = 1e300
+
+
+@dataclass(frozen=True, slots=True)
+class ContourTarget:
+    """The epsilon and delta that the contour is chosen for, to exp(-accuracy) of delta."""
+
+    epsilon: float
+    log_delta: float
+    accuracy: float
 
 
 class FarMode(IntEnum):
@@ -135,7 +144,6 @@ class FarOutputs:
 
 
 def _exp(x: Floats) -> Floats:
-    """Return ``exp(x)``, or ``_OVERFLOW`` where that is less."""
     return np.minimum(np.exp(np.minimum(x, 700.0)), _OVERFLOW)
 
 
@@ -246,7 +254,6 @@ def near_at(terms: AnalyticTerms, threshold: float, steepness: float) -> Analyti
 
 
 def _cut(near: AnalyticTerms) -> list[tuple[NearLoss, float]]:
-    """Return the losses that were cut, and their counts."""
     return [(loss, float(count)) for loss, count in near if isinstance(loss, NearLoss)]
 
 
@@ -288,6 +295,5 @@ def _log_union(logs: list[float], unmarked: float) -> float:
 
 
 def _log_sum(logs: list[float]) -> float:
-    """Return ln of a sum of exponentials."""
     top = max(logs)
     return top + math.log(math.fsum(math.exp(log - top) for log in logs))

@@ -1,34 +1,128 @@
-"""The accountant on top of the contour integral."""
+"""The accountant on top of the contour integral.
+
+Losses known between two pairs, an attained and a dominating one, both with an analytic cgf.
+
+Under replace-one adjacency, say, each of many runs has the larger loss of both directions, which
+no data set attains in all of them. The composition of dominating pairs dominates that of the plan,
+which dominates that of attained pairs (Zhu, Dong and Wang 2022, theorem 10): epsilon and delta are
+at most those of the former and at least those of the latter.
+
+Gaussian-smoothed bounds, for plans whose transform does not decay along a line.
+
+Let ``delta_w`` belong to the plan and one release more, of a Gaussian of ``mu = w``. Releasing more
+never costs less, so that ``delta <= delta_w``. And with R the likelihood ratio under Q and
+``x = e^eps``, ``delta_w`` is the mean over R of the Black-Scholes price of a call of strike x and
+volatility w, whose second derivative in w is at least ``-(w/4) sqrt(R x / 2 pi) exp(-m^2/2w^2)``,
+``m = ln(R/x)``; integrated twice,
+
+    delta >= 2 delta_w - delta_2w - w^3/10 E_P[exp(-m/2 - m^2/8w^2)],
+
+and the last mean is at most ``exp(K(c) - c eps + 2 w^2 (c + 1/2)^2)``. Both are off by about
+``w^2 c (c+1)``, relative to delta.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 
 import numpy as np
 
-from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Interval, Kind, Many, worse
-from hockeystick.accountants.closed_form import are_dominated_by_closed_form, closed_delta_upper
-from hockeystick.accountants.contour.ways import AnalyticPairs
-from hockeystick.accountants.orders import optimal_order, optimal_order_at
-from hockeystick.accountants.rdp import RDP
+from hockeystick.accountants.base import (
+    TOLERANCE,
+    DirectedAccountant,
+    Interval,
+    Kind,
+    Many,
+    SettledInterval,
+    worse,
+)
+from hockeystick.accountants.closed_form import closed_delta_upper, dominating_closed_form
+from hockeystick.accountants.contour._far_outputs import AnalyticTerms, ContourTarget
+from hockeystick.accountants.contour._integral import Integral, choose_contour, integrate, rules_for
+from hockeystick.accountants.contour.search import (
+    LineGuess,
+    integral_for_delta,
+    integral_for_epsilon,
+    upper_log_delta,
+)
+from hockeystick.accountants.rdp import RDP, optimal_order, optimal_order_at, saddle
 from hockeystick.numerics import down, log_readings, up
+from hockeystick.numerics.roots import falling_crossing
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     Composition,
+    GaussianLoss,
     GaussianSequenceLoss,
     Terms,
     expanded,
     largest_loss,
 )
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
+from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.contour._integral import Integral
-    from hockeystick.accountants.contour._line import AnalyticTerms
-    from hockeystick.accountants.contour.ways import LineGuess
     from hockeystick.results import Quantity
+
+# Ends of this relative width are as sharp as those of a fine lattice.
+_SHARP: Final = 1e-6
+# A transform that falls by less than exp of this, far out, has no end that is sharp: the unproven
+# estimate by which no line is sought in vain.
+_LEAST_DECAY: Final = 20.0
+_FAR_OUT: Final = 1e6
+
+
+class AnalyticPairs(NamedTuple):
+    """The attained and the dominating losses of one direction, with their counts."""
+
+    attained: Terms
+    dominating: Terms
+
+    @classmethod
+    def of(cls, terms: Terms) -> AnalyticPairs | None:
+        """Return the pairs; None where they are the same, or one has no analytic cgf.
+
+        A loss that has one of its own is exact.
+        """
+        found: list[Terms] = []
+        if all(isinstance(loss, AnalyticLoss) for loss, _ in terms):
+            return None
+        known = [loss if isinstance(loss, AnalyticLoss) else loss.attained for loss, _ in terms]
+        for pairs in ([(loss, n) for loss, (_, n) in zip(known, terms, strict=True)], terms):
+            analytic = [(loss.analytic if loss else None, n) for loss, n in pairs]
+            found.append(tuple((loss, n) for loss, n in analytic if loss is not None))
+            if len(found[-1]) < len(terms):
+                return None
+        return cls(*found)
+
+    def between(self, order: float, read: Callable[[Terms], Interval]) -> Interval | None:
+        """Return the interval between the two pairs; None where an end is not sharp.
+
+        ``order`` is about the one that is best for the dominating losses.
+        """
+        if self._decay(order) < _LEAST_DECAY:
+            return None
+        upper = read(self.dominating)
+        if not _is_sharp(upper):
+            return None
+        lower = read(self.attained)
+        return SettledInterval(lower.lower, upper.upper, upper.upper) if _is_sharp(lower) else None
+
+    def _decay(self, order: float) -> float:
+        """Return about how far ``ln|M|`` of the dominating losses falls along a vertical line."""
+        losses = [(one, n) for loss, n in self.dominating if (one := loss.analytic)]
+        if not all(one.quadrature_available(order) for one, _ in losses):
+            return 0.0
+        return math.fsum(n * one.decay(order).exponent(_FAR_OUT) for one, n in losses)
+
+
+def _is_sharp(interval: Interval) -> bool:
+    """Return whether no effort would change an end by much."""
+    return interval.upper < math.inf and interval.is_narrow(_SHARP)
+
 
 # The largest relative error of delta with which an integral is used instead of Renyi bounds.
 _MOST_RELATIVE_ERROR: Final = 0.5
@@ -76,7 +170,8 @@ class Contour(DirectedAccountant):
             return super().epsilon(composition, delta)
         found = self.epsilon_of(first, delta)
         # At 0 the divergence is the total variation distance, that of (P, Q) and of (Q, P).
-        if found.upper == 0.0 and _are_opposite(first, rest[0]):
+        turned = tuple((loss.opposite, count) for loss, count in first)
+        if found.upper == 0.0 and turned == rest[0]:
             return found
         if self._is_below(rest[0], found.lower, log_readings(delta)[0]):
             return found
@@ -93,14 +188,13 @@ class Contour(DirectedAccountant):
         return worse([found, self.delta_of(rest[0], epsilon)])
 
     def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
-        """Return those answers of one direction that few integrals give, the other being below."""
         first, *rest = composition.directions
         if not rest or not self._is_plain(composition):
             return {}
         both = [self.analytic_terms(one) for one in (first, *rest)]
         if not all(both):
             return {}
-        from hockeystick.accountants.contour._digits import are_below, deltas_of, epsilons_of
+        from hockeystick.accountants.contour.many import are_below, deltas_of, epsilons_of
 
         asked = np.array(sorted(set(values)))
         if quantity == "epsilon":
@@ -125,8 +219,6 @@ class Contour(DirectedAccountant):
 
     def _is_below(self, terms: Terms, epsilon: float, log_delta: float) -> bool:
         """Return whether one direction's delta at an epsilon is proven to be below, by one line."""
-        from hockeystick.accountants.contour.search import upper_log_delta
-
         if epsilon >= largest_loss(terms):
             return True
         lines = self.analytic_terms(terms)
@@ -136,11 +228,9 @@ class Contour(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         pairs = AnalyticPairs.of(terms)
-        if pairs and not are_dominated_by_closed_form(terms):
+        if pairs and not dominating_closed_form(terms):
             order = optimal_order(pairs.dominating, math.log(delta))
             return self._between(pairs, order, lambda one: _QUICK.epsilon_of(one, delta))
-        from hockeystick.accountants.contour.search import integral_for_delta
-
         lines = self.analytic_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
@@ -150,8 +240,6 @@ class Contour(DirectedAccountant):
         bound = proven or RDP().epsilon_of(terms, delta)
         if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
-        from hockeystick.accountants.contour.ways import smoothed_epsilon
-
         smoothed = smoothed_epsilon(lines, delta, self.tolerance)
         return smoothed.within(bound) if smoothed else bound
 
@@ -164,8 +252,6 @@ class Contour(DirectedAccountant):
         lines = self.analytic_terms(terms)
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
-        from hockeystick.accountants.contour.search import integral_for_epsilon
-
         found = None
         if lines:
             least = _LEAST_LOG_DELTA
@@ -188,7 +274,6 @@ class Contour(DirectedAccountant):
     def _between(
         self, pairs: AnalyticPairs, order: float, read: Callable[[Terms], Interval]
     ) -> Interval:
-        """Return the interval between an attained and a dominating pair, or raise."""
         found = pairs.between(order, read)
         if found is None:
             raise self.refuse("the plan", "the transform of a pair that dominates it hardly decays")
@@ -198,8 +283,6 @@ class Contour(DirectedAccountant):
         """Return delta of one direction: the bound if it is narrow, else smoothed within it."""
         if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
-        from hockeystick.accountants.contour.ways import smoothed_delta
-
         smoothed = smoothed_delta(lines, epsilon, self.tolerance)
         return smoothed.within(bound) if smoothed else bound
 
@@ -244,11 +327,6 @@ class Contour(DirectedAccountant):
 _QUICK: Final = Contour(smooths=False)
 
 
-def _are_opposite(terms: Terms, others: Terms) -> bool:
-    """Return whether the one are the losses of (P, Q) and the others, in order, of (Q, P)."""
-    return tuple((loss.opposite, count) for loss, count in terms) == tuple(others)
-
-
 def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:
     """Return the proven interval around an estimated epsilon, or None where nothing is proven."""
     least, most = log_readings(delta)
@@ -269,3 +347,144 @@ def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Inte
             return Interval(lower, estimate, upper)
         margin *= 1.5
     return None
+
+
+_SMOOTHED_OUTWARD: Final = 2.0**-48
+# The largest width of the smoothing in units of 1/c, the most nodes, and the most terms summed.
+_LARGEST_WIDTH: Final = 0.1
+_SMOOTHED_MOST_NODES: Final = 1_500_000
+_SMOOTHED_MOST_WORK: Final = 300_000_000
+# The largest order that a line is chosen at.
+_SMOOTHED_LARGEST_ORDER: Final = 1e8
+# Each error of an integral, relative to that of the smoothing.
+_QUADRATURE_SHARE: Final = 0.01
+_FIRST_ERROR: Final = 1e-2
+_LAST_ERRORS: Final = (1.0, 0.1, 0.01)
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """The plan with a Gaussian of ``mu = w`` more, and with one of twice as much."""
+
+    width: float
+    once: Integral
+    twice: Integral
+
+    def upper(self, epsilon: float) -> float:
+        """Return an upper bound of ln delta."""
+        return _log_upper(self.once, epsilon) + self._slack(epsilon)
+
+    def lower(self, epsilon: float) -> float:
+        """Return a lower bound of ln delta; -inf for none."""
+        one, two = self.once.delta(epsilon).log("lower"), _log_upper(self.twice, epsilon)
+        if not -math.inf < one <= two < math.inf:
+            return -math.inf
+        value = (
+            2.0
+            - math.exp(min(two - one, 1.0))
+            - math.exp(min(self._log_remainder(epsilon) - one, 1.0))
+        )
+        value -= _SMOOTHED_OUTWARD * (abs(one) + 4.0)
+        return one + math.log(value) - self._slack(epsilon) if value > 0.0 else -math.inf
+
+    def _log_remainder(self, epsilon: float) -> float:
+        """Return ln of the bound ``w^3/10 E[...]`` of the remainder."""
+        c, w = self.once.line.c, self.width
+        k = float(self.once.real[0] + self.once.error[0])
+        return k - c * epsilon + math.log(0.1 * w**3) + 2.0 * (w * (c + 0.5)) ** 2
+
+    def _slack(self, epsilon: float) -> float:
+        """Return a bound of the round-off of the logarithms."""
+        scale = abs(float(self.once.real[0])) + self.once.line.c * epsilon
+        return _SMOOTHED_OUTWARD * (scale + 4.0)
+
+
+def smoothed_delta(terms: AnalyticTerms, epsilon: float, tolerance: float) -> Interval | None:
+    """Return delta to about a relative width, None where that takes too long a line."""
+    order = optimal_order_at(terms, epsilon)
+    log_delta = total(terms, order).value - order * epsilon + log_cks_factor(order)
+    found: Interval | None = None
+    for delta_error in _delta_errors(tolerance):
+        pair = _smoothed(terms, epsilon, log_delta, delta_error)
+        if pair is None:
+            return found
+        lower, upper = pair.lower(epsilon), pair.upper(epsilon)
+        if not upper < math.inf:
+            return found
+        ends = down(math.exp(min(lower, 0.0))), min(up(math.exp(min(upper, 0.0))), 1.0)
+        new = Interval(ends[0], 0.5 * (ends[0] + ends[1]), ends[1])
+        found = new if found is None else new.within(found)
+        if found.relative_width <= tolerance:
+            return found
+        log_delta = upper
+    return found
+
+
+def smoothed_epsilon(terms: AnalyticTerms, delta: float, tolerance: float) -> Interval | None:
+    """Return epsilon to about a relative width, None where that takes too long a line."""
+    log_delta = math.log(delta)
+    order = optimal_order(terms, log_delta)
+    epsilon = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
+    if epsilon <= 0.0:
+        return None
+    found: Interval | None = None
+    for delta_error in _delta_errors(tolerance):
+        gain = max(order * epsilon, 1.0)
+        pair = _smoothed(terms, epsilon, log_delta, min(delta_error * gain, _FIRST_ERROR))
+        new = pair and _smoothed_ends(pair, epsilon, delta)
+        if not new:
+            return found
+        found = new if found is None else new.within(found)
+        if found.relative_width <= tolerance:
+            return found
+        epsilon = found.upper
+    return found
+
+
+def _delta_errors(tolerance: float) -> tuple[float, ...]:
+    """Return the relative errors of delta to aim for in turn, up to the tolerance and below."""
+    between = math.sqrt(_FIRST_ERROR * tolerance)
+    return (_FIRST_ERROR, between, *(share * tolerance for share in _LAST_ERRORS))
+
+
+def _smoothed(
+    terms: AnalyticTerms, epsilon: float, log_delta: float, delta_error: float
+) -> Smoothed | None:
+    """Return both integrals, for about a relative error of delta; None if they take too long."""
+    c = saddle(terms, epsilon)
+    if c > _SMOOTHED_LARGEST_ORDER:
+        return None
+    # A width that is a short fraction makes the added noise an exact number.
+    width = min(math.sqrt(delta_error / (3.0 * c * (c + 1.0))), _LARGEST_WIDTH / c)
+    accuracy = -math.log(_QUADRATURE_SHARE * delta_error)
+    integrals = []
+    for factor in (1, 2):
+        added = GaussianLoss(1 / (factor * Fraction(width)))
+        both = (*terms, (added, 1))
+        target = ContourTarget(epsilon, log_delta, accuracy)
+        line = choose_contour(both, saddle(both, epsilon), target, _SMOOTHED_MOST_NODES)
+        rules = line and rules_for(both, line, target)
+        if (
+            not line
+            or not rules
+            or line.last * sum(one.nodes for one in rules) > _SMOOTHED_MOST_WORK
+        ):
+            return None
+        integrals.append(integrate(both, line, rules))
+    return Smoothed(width, *integrals)
+
+
+def _log_upper(integral: Integral, epsilon: float) -> float:
+    found = integral.delta(epsilon)
+    return found.log("upper") if 0.0 < found.upper < math.inf else math.inf
+
+
+def _smoothed_ends(pair: Smoothed, guess: float, delta: float) -> Interval | None:
+    least, most = log_readings(delta)
+    slack = _SMOOTHED_OUTWARD * (abs(least) + 4.0)
+    if pair.upper(0.0) <= least - slack:
+        return Interval.point(0.0)
+    near = {"stride": 0.1 / pair.once.line.c, "tolerance": 1e-15 * guess}
+    upper = falling_crossing(lambda eps: pair.upper(eps) - least + slack, guess, 1.0, **near)
+    lower = falling_crossing(lambda eps: pair.lower(eps) - most - slack, guess, -1.0, **near)
+    return Interval(lower, upper, upper) if upper < math.inf else None

@@ -1,43 +1,295 @@
-"""The line for an epsilon or a delta: a good one depends on the answer, so it takes rounds."""
+"""The line for an epsilon or a delta: a good one depends on the answer, so it takes rounds.
+
+An integral goes along the whole line, without the far outputs, or over the tails alone.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from heapq import nlargest
-from typing import Final
+from typing import Final, NamedTuple
 
-from hockeystick.accountants.contour._far_outputs import FarMode, far_mode, near_at, truncation
-from hockeystick.accountants.contour._line import (
+import numpy as np
+
+from hockeystick.accountants.contour._far_outputs import (
+    LEAST_LOG_WEIGHT,
+    SLACK,
+    STRONG,
     AnalyticTerms,
     ContourTarget,
+    FarMode,
+    FarOutputs,
+    far_mode,
+    near_at,
+    near_terms,
+    truncation,
+)
+from hockeystick.accountants.contour._integral import (
+    Integral,
+    TailAndBulk,
+    VerticalContour,
+    cheapest_contour,
     choose_contour,
+    integrate,
     log_chernoff,
+    rules_for,
+    tail_and_bulk,
+    tail_rules_for,
 )
-from hockeystick.accountants.contour.ways import (
-    AFFORDABLE,
-    MOST_NODES,
-    QUADRATURES,
-    Effort,
-    LineGuess,
-    LocatedIntegral,
-    cheapest_integral,
-    first_order,
-    integral_at_once,
-    near,
-    plain,
-    quadratures_along,
-)
-from hockeystick.accountants.orders import (
+from hockeystick.accountants.rdp import (
     rough_optimal_order,
     rough_optimal_order_at,
     saddle,
     saddle_log_delta,
     saddle_terms,
 )
+from hockeystick.numerics import Ball
 from hockeystick.numerics.roots import increasing_root_by_newton
-from hockeystick.privacy_loss import AnalyticLoss
+from hockeystick.privacy_loss import (
+    AnalyticLoss,
+    ContourRule,
+    FixedSizeGaussianLoss,
+    GaussianSequenceLoss,
+    SampledGaussianLoss,
+    TailRule,
+)
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
+from hockeystick.privacy_loss.core.atomic import equivalent_terms
 from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
+
+# Nodes of the line times nodes of a loss: with more, a better line is worth a search.
+_MOST_WORK: Final = 150_000.0
+# The least and the largest c that a search begins with.
+_LEAST_ORDER: Final = 1e-3
+_LARGEST_ORDER: Final = 1e6
+
+
+def integral_at_once(
+    terms: AnalyticTerms, goal: float, accuracy: float, *, at_epsilon: bool = False
+) -> tuple[Integral, float, float] | None:
+    """Return an integral for an epsilon or for ln delta, with the two; None where none is short.
+
+    Its errors aim for ``exp(-accuracy)`` of delta. None is made of other losses than
+    Poisson-subsampled Gaussians.
+    """
+    losses = [loss for loss, _ in terms if isinstance(loss, SampledGaussianLoss)]
+    if len(losses) < len(terms) or len({loss.removing for loss in losses}) > 1:
+        return None
+    from hockeystick.kernels import contour_sums, sampled_gaussian_contour
+
+    counts = np.array([float(count) for _, count in terms])
+    line, real, imag, error = sampled_gaussian_contour.contour(
+        np.array([loss.p for loss in losses]),
+        np.array([loss.mu for loss in losses]),
+        counts,
+        losses[0].removing,
+        goal,
+        at_epsilon,
+        first_order(terms, goal, at_epsilon=at_epsilon),
+        accuracy,
+        _MOST_WORK * len(losses),
+        (STRONG, LEAST_LOG_WEIGHT, SLACK),
+    )
+    if not line.size:
+        return None
+    c, epsilon, log_delta, above, below, upper_above, upper_below, step, truncation = line.tolist()
+    contour = VerticalContour(c, above, below, step, real.size - 1, truncation)
+    weight = contour_sums.weights(c, step, real.size)
+    ends = Ball(upper_above, 0.0), Ball(upper_below, 0.0)
+    nothing = np.zeros(real.size)
+    return Integral(contour, weight, nothing, real, imag, error, *ends, None), epsilon, log_delta
+
+
+def first_order(terms: AnalyticTerms, goal: float, *, at_epsilon: bool = False) -> float:
+    """Return about the best order for an epsilon or for ln delta, to begin a search with.
+
+    It is the saddle of a Gaussian of the same chi-square divergence, or the order beyond which hits
+    decide a sampled Gaussian's K, where ``p exp(c mu^2 / 2)`` is 1, if that is less.
+    """
+    square = sum(loss.clt_mu_squared * count for loss, count in terms)
+    if not 0.0 < square < math.inf:
+        return 1.0
+    root = math.sqrt(square)
+    order = goal / square - 0.5 if at_epsilon else math.sqrt(2.0 * max(-goal, 1.0)) / root
+    order = min(max(order, min(1.0, 1.0 / root), _LEAST_ORDER), _LARGEST_ORDER)
+    hits = [
+        -2.0 * math.log(loss.p) / (loss.mu * loss.mu)
+        for loss, _ in terms
+        if isinstance(loss, SampledGaussianLoss) and loss.removing
+    ]
+    return min([order, *hits])
+
+
+# What an integral may take in any case.
+_AFFORDABLE: Final = 5_000_000
+_MOST_NODES: Final = 100_000
+# Losses whose lines are always summed term by term.
+_TERM_BY_TERM: Final = (FixedSizeGaussianLoss, GaussianSequenceLoss)
+# What is asked at most of an integral without far outputs: its round-off is seldom below.
+_NEAR_ACCURACY: Final = 29.0
+
+
+class Effort(NamedTuple):
+    """How accurate an integral is to be, and how many terms it may take.
+
+    The accuracy is the natural logarithm of what is asked of each error, relative to delta; the
+    terms are nodes on the line times nodes of the losses.
+    """
+
+    accuracy: float
+    most_work: int
+
+
+class LineGuess(NamedTuple):
+    """ln delta at an epsilon, c of a line that is good there, and which recipe led to it.
+
+    Without a c every line is looked at. Rough says that six digits are enough.
+    """
+
+    log_delta: float
+    c: float | None = None
+    recipe: str = ""
+    rough: bool = False
+
+
+class LocatedIntegral(NamedTuple):
+    """An integral, the epsilon that its line was chosen for, and the losses along the line."""
+
+    integral: Integral
+    epsilon: float
+    terms: AnalyticTerms
+    recipe: str = ""
+
+    def guess(self, log_delta: float) -> LineGuess:
+        """Return its line as the guess for a composition that is nearly the same."""
+        return LineGuess(log_delta, self.integral.line.c if self.recipe else None, self.recipe)
+
+
+def cheapest_integral(
+    terms: AnalyticTerms,
+    c: float,
+    epsilon: float,
+    log_delta: float,
+    effort: Effort,
+    *,
+    weak_counts: bool = False,
+) -> LocatedIntegral | None:
+    """Return the integral along the cheapest line near the saddle, or None for too much work.
+
+    ``_AFFORDABLE`` work is always allowed, also where ``most_work`` is 0. A weak far mode counts
+    as a strong one where a plain line has turned out to be imprecise.
+    """
+    target = ContourTarget(epsilon, log_delta, effort.accuracy)
+    mode = far_mode(terms, c)
+    recipes = _RECIPES[FarMode.STRONG if weak_counts and mode else mode]
+    best: Quadratures | None = None
+    best_recipe = ""
+    for recipe, enough in recipes if effort.most_work > 0 else recipes[:-1]:
+        one = _QUADRATURES[recipe](terms, c, target, None)
+        if one is not None and (best is None or one.work < best.work):
+            best, best_recipe = one, recipe
+        if best is not None and best.work <= enough:
+            break
+    if best is None or best.work > max(effort.most_work, _AFFORDABLE):
+        return None
+    return best.locate(epsilon, best_recipe)
+
+
+class Quadratures(NamedTuple):
+    """A contour with the losses that it is for, their quadratures, and what is apart."""
+
+    terms: AnalyticTerms
+    line: VerticalContour
+    rules: list[ContourRule]
+    tails: TailAndBulk | None
+    tail_rules: list[TailRule]
+    far: FarOutputs | None = None
+
+    @property
+    def work(self) -> int:
+        """The number of terms of the integral's sum."""
+        last = self.line.last
+        work = sum(equivalent_terms(one.nodes, last) for one in self.tail_rules)
+        for (loss, _), rule in zip(self.terms, self.rules, strict=True):
+            slow = isinstance(loss, _TERM_BY_TERM)
+            work += rule.nodes * last if slow else equivalent_terms(rule.nodes, last)
+        return work
+
+    def integrate(self) -> Integral:
+        """Return the integral."""
+        found = integrate(self.terms, self.line, self.rules, self.tails, self.tail_rules)
+        return replace(found, far=self.far)
+
+    def locate(self, epsilon: float, recipe: str) -> LocatedIntegral:
+        """Return the integral for an epsilon, with the way that led to its line."""
+        return LocatedIntegral(self.integrate(), epsilon, self.terms, recipe)
+
+
+# In each of these, ``known`` is the c of a line if it is known to be good, and c is the saddle.
+def whole_line(
+    terms: AnalyticTerms, c: float, target: ContourTarget, known: float | None = None
+) -> Quadratures | None:
+    """Return the quadratures along the cheapest line near c."""
+    choose = cheapest_contour if known is None else choose_contour
+    return quadratures_along(terms, choose(terms, known or c, target, _MOST_NODES), target)
+
+
+def without_far_outputs(
+    terms: AnalyticTerms, c: float, target: ContourTarget, known: float | None = None
+) -> Quadratures | None:
+    """Return those without the far outputs, along the cheapest line near their own saddle."""
+    modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
+    split = near_terms(terms, modest)
+    if split is None:
+        return None
+    start = first_order(split.terms, target.log_delta)
+    c = known or saddle(split.terms, target.epsilon, start)
+    found = whole_line(split.terms, c, modest, known)
+    return found and found._replace(far=split.far)
+
+
+def tails_only(
+    terms: AnalyticTerms, c: float, target: ContourTarget, known: float | None = None
+) -> Quadratures | None:
+    """Return those with the tails alone, without the far outputs where these can be taken out."""
+    modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
+    split = near_terms(terms, modest)
+    near = known or (saddle(split.terms, target.epsilon, c) if split else c)
+    found = split and _tail(split.terms, near, modest)
+    return found._replace(far=split.far) if split and found else _tail(terms, known or c, target)
+
+
+def _tail(terms: AnalyticTerms, c: float, target: ContourTarget) -> Quadratures | None:
+    tails = tail_and_bulk(terms, target)
+    line = tails and choose_contour(terms, c, target, _MOST_NODES, tails)
+    return quadratures_along(terms, line, target, tails) if line else None
+
+
+def quadratures_along(
+    terms: AnalyticTerms,
+    line: VerticalContour | None,
+    target: ContourTarget,
+    tails: TailAndBulk | None = None,
+) -> Quadratures | None:
+    """Return a contour with its quadratures, or None where there is no contour."""
+    if line is None:
+        return None
+    rules = rules_for(terms, line, target)
+    tail_rules = tail_rules_for(terms, line, target, tails) if tails else []
+    if rules is None or tail_rules is None:
+        return None
+    return Quadratures(terms, line, rules, tails, tail_rules)
+
+
+_QUADRATURES: Final = {"whole": whole_line, "near": without_far_outputs, "tails": tails_only}
+# What is tried in turn, and the work at which the search for a shorter sum ends.
+_RECIPES: Final = {
+    FarMode.NONE: (("whole", _AFFORDABLE), ("tails", 0)),
+    FarMode.WEAK: (("whole", _AFFORDABLE), ("near", _AFFORDABLE), ("tails", 0)),
+    FarMode.STRONG: (("near", _AFFORDABLE), ("whole", _AFFORDABLE), ("tails", 0)),
+}
+
 
 # The number of losses, those that vary most, of which each gives a guess.
 _LARGEST_LOSSES: Final = 4
@@ -107,7 +359,6 @@ def single_run_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
 
 
 def _truncated(terms: AnalyticTerms, log_delta: float, margin: float) -> AnalyticTerms:
-    """Return the losses without the outputs that delta hardly sees."""
     steepness = _STEEPNESS - log_delta
     edge = truncation(terms, log_delta - margin, steepness)
     return terms if edge is None else near_at(terms, edge, steepness)
@@ -121,7 +372,6 @@ def single_run_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -
 
 
 def _largest(terms: AnalyticTerms) -> list[tuple[AnalyticLoss, int]]:
-    """Return the losses that vary most, and their counts."""
     return nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].clt_mu_squared)
 
 
@@ -165,16 +415,6 @@ _LEAST_RANGE: Final = 1.0
 _OUTWARD: Final = 2.0**-50
 
 
-def guess_for_epsilon(terms: AnalyticTerms, epsilon: float) -> float:
-    """Return about ln delta at an epsilon where few hits decide, unproven, without an integral."""
-    return log_delta_without_far_mode(terms, epsilon, 0.0)
-
-
-def single_run_guess(terms: AnalyticTerms, epsilon: float) -> float:
-    """Return about ln delta of one loss alone, over its runs, at an epsilon; -inf for none."""
-    return single_run_log_delta(terms, epsilon)
-
-
 def is_formula_poor(terms: AnalyticTerms, epsilon: float) -> bool:
     """Return whether a far mode spoils the saddle-point formula at an epsilon."""
     return bool(terms) and far_mode(terms, saddle(terms, epsilon)) is FarMode.STRONG
@@ -185,7 +425,7 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
 
     No line is needed where a Renyi bound alone proves that epsilon is 0.
     """
-    found = _short(terms, log_delta)
+    found = _by_compiled_search(terms, log_delta)
     if found is not None:
         return found
     order = rough_optimal_order(terms, log_delta, first_order(terms, log_delta))
@@ -194,13 +434,13 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
         return None
     if far_mode(terms, order) is FarMode.STRONG:
         epsilon = epsilon_without_far_mode(terms, log_delta, highest)
-        found = _settled(terms, saddle(terms, epsilon, order), epsilon, log_delta)
+        found = _refined(terms, saddle(terms, epsilon, order), epsilon, log_delta)
         if found is not None:
             return found
-    return _settled(terms, *first_guess(terms, log_delta, order, highest), log_delta)
+    return _refined(terms, *first_guess(terms, log_delta, order, highest), log_delta)
 
 
-def _short(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
+def _by_compiled_search(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
     """Return an integral along a short line that one search finds, where it is precise enough."""
     known = integral_at_once(terms, log_delta, _FINE.accuracy)
     if known is None:
@@ -214,7 +454,7 @@ def _short(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
     return None
 
 
-def _settled(
+def _refined(
     terms: AnalyticTerms, c: float, epsilon: float, log_delta: float
 ) -> LocatedIntegral | None:
     """Return an integral near the epsilon of a delta, from a guess of it and of its saddle."""
@@ -251,7 +491,6 @@ def _settled(
 
 
 def _read(found: LocatedIntegral, guess: float, log_delta: float) -> LocatedIntegral:
-    """Return an integral with the epsilon at which it has the delta."""
     return found._replace(epsilon=max(found.integral.epsilon_at(log_delta, guess), 0.0))
 
 
@@ -268,7 +507,7 @@ def integral_for_epsilon(
     No line is needed where a Renyi bound alone proves ln delta to be below ``least``. A quick
     search takes short lines only and does not split off large losses.
     """
-    found = guess and _guessed(terms, epsilon, guess)
+    found = guess and _along_known_line(terms, epsilon, guess)
     if found:
         return found
     known = integral_at_once(terms, epsilon, _FINE.accuracy, at_epsilon=True)
@@ -285,7 +524,7 @@ def integral_for_epsilon(
         log_delta = log_delta_without_far_mode(terms, epsilon, highest)
     else:
         log_delta = min(saddle_log_delta(terms, c)[1], highest)
-    found, (first, sufficient) = None, _wanted(guess)
+    found, (first, sufficient) = None, _effort_for(guess)
     for again, effort in enumerate((first, _COARSE, _MODEST)):
         if effort is _MODEST and found is None:
             return None
@@ -300,22 +539,24 @@ def integral_for_epsilon(
     return found
 
 
-def _wanted(guess: LineGuess | None) -> tuple[Effort, float]:
+def _effort_for(guess: LineGuess | None) -> tuple[Effort, float]:
     """Return what the first integral may take, and the relative error at which it is the last."""
     if guess is None:
         return _FINE, _SUFFICIENT_ERROR
     return (_FAIR, _ROUGH_ERROR) if guess.rough else (_FINE, _SUFFICIENT_FAR_ERROR)
 
 
-def _guessed(terms: AnalyticTerms, epsilon: float, guess: LineGuess) -> LocatedIntegral | None:
+def _along_known_line(
+    terms: AnalyticTerms, epsilon: float, guess: LineGuess
+) -> LocatedIntegral | None:
     """Return the integral along a line that is guessed, where that is precise enough."""
     if guess.c is None:
         return None
     target = ContourTarget(epsilon, guess.log_delta, _FINE.accuracy)
-    one = QUADRATURES[guess.way](terms, guess.c, target, guess.c)
+    one = _QUADRATURES[guess.recipe](terms, guess.c, target, guess.c)
     if one is None or one.work > _FINE.most_work:
         return None
-    found = one.locate(epsilon, guess.way)
+    found = one.locate(epsilon, guess.recipe)
     return found if found.integral.delta(epsilon).relative_error < _SUFFICIENT_FAR_ERROR else None
 
 
@@ -332,13 +573,15 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     c = saddle(terms, epsilon, first_order(terms, epsilon, at_epsilon=True))
     target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
     if far_mode(terms, c) is not FarMode.STRONG:
-        quadratures = quadratures_along(terms, choose_contour(terms, c, target, MOST_NODES), target)
+        quadratures = quadratures_along(
+            terms, choose_contour(terms, c, target, _MOST_NODES), target
+        )
     elif log_chernoff(total(terms, c).value, c, epsilon) < least - _SURELY:
         bound = sum_of_bounds(terms, c)
         return log_chernoff(bound, c, epsilon) + _OUTWARD * (abs(bound) + c * epsilon + 4.0)
     else:
-        quadratures = near(terms, c, target) or plain(terms, c, target)
-    if quadratures is None or quadratures.work > AFFORDABLE:
+        quadratures = without_far_outputs(terms, c, target) or whole_line(terms, c, target)
+    if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
     value = quadratures.integrate().delta(epsilon)
     if not value.relative_error < _MOST_RELATIVE_ERROR:

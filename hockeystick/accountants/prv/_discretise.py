@@ -393,12 +393,10 @@ def _errors(weight: Array, error: Array) -> tuple[float, Array]:
 
 
 def _joined(contributions: list[_Contributions]) -> _Contributions:
-    """Return pieces as one list, those without mass left out."""
     place, log_p, error = (np.concatenate(parts) for parts in zip(*contributions, strict=True))
     kept = log_p > -math.inf
     return _Contributions(place[kept], log_p[kept], error[kept])
 
 
 def _sum_up(logs: Array) -> float:
-    """Return the sum of exponentials, rounded up."""
     return float(np.exp(np.minimum(logs, 0.0)).sum()) * (1.0 + 1e-12)

@@ -94,13 +94,11 @@ class _TruncatedLoss(PrivacyLoss):
 
 @lru_cache(maxsize=256)
 def _tail_start(loss: CellLoss, log_least: float) -> float:
-    """Return the start of the tail; inf where the loss ends before it, or at too large a loss."""
     high = effective_range(loss, log_least)[1]
     return math.inf if high >= min(loss.supremum, _LARGEST_LOSS) else high
 
 
 def _truncated_estimate(loss: CellLoss, high: float, c: float) -> CGFEstimate:
-    """Return K and two derivatives of the loss up to an end."""
     point, log_p = merged_points(loss)
     kept = point <= max(high, float(point.min()))
     point, exponent = point[kept], log_p[kept] + c * point[kept]

@@ -23,10 +23,15 @@ from hockeystick.accountants.closed_form import (
     least_delta,
     least_epsilon,
 )
-from hockeystick.accountants.orders import optimal_order, optimal_order_at
 from hockeystick.accountants.prv._window import Truncation
 from hockeystick.accountants.prv.lattice import is_atomic
-from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
+from hockeystick.accountants.rdp import (
+    RDP,
+    delta_upper,
+    epsilon_upper,
+    optimal_order,
+    optimal_order_at,
+)
 from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing, increasing_root
 from hockeystick.privacy_loss import (
@@ -71,7 +76,6 @@ class _MergedLoss(NamedTuple):
     runs: int
 
     def tail(self, threshold: float) -> float:
-        """Return the expected number of runs whose loss is above a threshold."""
         return self.runs * float(np.exp(self.log_p[self.at > threshold]).sum())
 
     def tail_delta(self, epsilon: float) -> float:
@@ -110,7 +114,6 @@ def split_tail(target: LatticeTarget, epsilon: float | None) -> LatticeTarget | 
 
 
 def _merged(loss: CellLoss, count: int) -> _MergedLoss:
-    """Return a loss approximated by atoms."""
     at, log_p = merged_points(loss)
     order = np.argsort(at)
     return _MergedLoss(at[order], log_p[order], count)
@@ -297,7 +300,6 @@ class PRV(DirectedAccountant):
         *,
         for_delta: bool,
     ) -> LatticeTarget:
-        """Return the target that the lattice is chosen for."""
         from hockeystick.accountants.prv.lattice import LatticeTarget
 
         upper = self._cell_terms(terms)
@@ -319,7 +321,6 @@ class PRV(DirectedAccountant):
         return ask(RDP()).upper
 
     def _cell_terms(self, terms: Terms) -> CellTerms:
-        """Return the terms as losses with cells, or raise."""
         cells = []
         for loss, count in terms:
             if isinstance(loss, AnalyticLoss) and loss.out_of_range:
@@ -356,12 +357,10 @@ def _refined(
 
 
 def _all_cells(terms: Terms) -> bool:
-    """Return whether masses in cells are known of every loss."""
     return all(isinstance(loss, CellLoss) for loss, _ in expanded(terms))
 
 
 def _attained_cells(terms: Terms) -> Terms:
-    """Return the attained losses of which masses in cells are known."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if isinstance(loss, CellLoss))
 
@@ -394,7 +393,6 @@ def _within_renyi_bound(found: Interval | None, bound: Callable[[], Interval]) -
 
 
 def _deltas(low: LatticeReading | None, high: LatticeReading, epsilon: float) -> Interval:
-    """Return delta between the two compositions."""
     lower = low.lower(epsilon) if low else -math.inf
     upper = high.upper(epsilon)
     if lower > -math.inf:

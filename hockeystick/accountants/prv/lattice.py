@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from hockeystick.accountants.base import Interval
-from hockeystick.accountants.prv._convolve import combinations
 from hockeystick.accountants.prv._discretise import (
     LatticePoints,
     LossOnLattice,
@@ -27,21 +27,33 @@ from hockeystick.accountants.prv._discretise import (
     dominated_masses,
     dominating_masses,
 )
-from hockeystick.accountants.prv._spectrum import ComposedMasses, composed_masses, expm1_or_inf
-from hockeystick.accountants.prv._tail_and_bulk import (
-    Bulk,
+from hockeystick.accountants.prv._window import (
+    NO_TRUNCATION,
+    CoarseLosses,
+    Truncation,
+    coarsened,
+    window,
+)
+from hockeystick.accountants.prv.sums import (
+    Combinations,
+    ComposedMasses,
+    SplitMasses,
     absolute_error_of_large,
+    combinations,
+    composed_masses,
+    expm1_or_inf,
+    log_or_none,
     mass_of_large,
     masses_with_large_loss,
     split_masses_of,
+    with_absolute_errors,
 )
-from hockeystick.accountants.prv._window import NO_TRUNCATION, Truncation, window
 from hockeystick.numerics import ULP
+from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss import CellLoss
 
 
@@ -68,8 +80,15 @@ def natural_step(terms: Sequence[tuple[CellLoss, int]]) -> float | None:
     if not spacings:
         return None
     step = min(spacings)
-    whole = all(_multiples(loss.atoms().loss, step) for loss, _ in terms)
-    return step if whole else None
+    for loss, _ in terms:
+        position = (loss.atoms().loss - loss.atoms().loss[0]) / step
+        if np.any(np.abs(position - np.round(position)) > _NEAR):
+            return None
+    return step
+
+
+# A loss, its lattice and its number of runs.
+Part: TypeAlias = "tuple[CellLoss, LatticePoints, int]"
 
 
 def parts_for(
@@ -88,19 +107,13 @@ def parts_for(
     parts = []
     for (loss, count), (atoms, _) in zip(terms, heavy, strict=True):
         offset, value = atoms[0] if atoms else 0.0, truncation.cgf_estimate(loss, tilt).value
-        parts.append(Part(loss, count, cover(loss, offset, step, tilt, log_least, value)))
+        parts.append((loss, cover(loss, offset, step, tilt, log_least, value), count))
     return parts
 
 
 def is_atomic(loss: CellLoss) -> bool:
     """Return whether a loss has atoms only."""
     return bool(loss.cells(np.array([-math.inf, math.inf])).log_p[0] == -math.inf)
-
-
-def _multiples(values: Array, step: float) -> bool:
-    """Return whether values differ by multiples of a step."""
-    position = (values - values[0]) / step
-    return bool(np.all(np.abs(position - np.round(position)) <= _NEAR))
 
 
 def _heavy_atoms(loss: CellLoss, tilt: float) -> list[float]:
@@ -118,15 +131,6 @@ Discretization: TypeAlias = "Callable[[LossOnLattice, float], TiltedMasses]"
 MOST_POINTS: Final = 2**22
 # The memory that a point of one loss takes, over that of a point of the sum.
 _COST_OF_A_LOSS_POINT: Final = 6.0
-
-
-@dataclass(frozen=True)
-class Part:
-    """A loss, its number of runs, and its lattice."""
-
-    loss: CellLoss
-    count: int
-    lattice: LatticePoints
 
 
 @dataclass(frozen=True)
@@ -160,10 +164,10 @@ class Lattice:
     def upper(self, epsilon: float) -> float:
         """Return an upper bound of ``ln delta``, of a composition of dominating masses."""
         value, error, scale = self._sum(epsilon - self.displacement)
-        log_value = scale + self.relative_error + _log(max(value, 0.0) + error)
+        log_value = scale + self.relative_error + log_or_none(max(value, 0.0) + error)
         if not log_value < math.inf:
             return math.inf
-        log_value = float(np.logaddexp(log_value, _log(self.infinity_mass)))
+        log_value = float(np.logaddexp(log_value, log_or_none(self.infinity_mass)))
         if self.bulk is not None:
             rest = self.bulk.upper(epsilon - self.displacement, log_value)
             log_value = float(np.logaddexp(log_value, rest))
@@ -172,14 +176,13 @@ class Lattice:
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ``ln delta``, of a composition of dominated masses."""
         value, error, scale = self._sum(epsilon + self.displacement)
-        bound = scale - self.relative_error + _log(value - error) - 8.0 * ULP
+        bound = scale - self.relative_error + log_or_none(value - error) - 8.0 * ULP
         bound = -math.inf if math.isnan(bound) else bound
         if self.bulk is not None:
             bound = float(np.logaddexp(bound, self.bulk.lower(epsilon + self.displacement, bound)))
         return bound - 8.0 * ULP
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
-        """Return the sum, a bound of its error, and the logarithm of their common factor."""
         c, count = self.tilt, self.masses.size
         first = min(max(math.ceil((epsilon - self.start) / self.step), 0), count)
         x = max(self.start + self.step * first - epsilon, 0.0)
@@ -189,6 +192,87 @@ class Lattice:
         place = abs(self.start) + self.step * count
         rounding = 4.0 * ULP * (abs(self.log_total) + abs(c * epsilon) + c * place)
         return value, error * (1.0 + 1e-12) + rounding * abs(value), scale
+
+
+# The number of points on which outcomes without a large loss are bounded.
+_COARSE_POINTS: Final = 2048
+# A contribution below exp of minus this of another is bounded by Chernoff alone.
+_NEGLIGIBLE_BULK: Final = 24.0
+# The tilts of lattices for small losses: their number per octave.
+_PER_OCTAVE: Final = 3
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """The outcomes without a large loss: what they contribute to delta.
+
+    That is at most Chernoff's bound. Where that is not negligible next to the others, ``compose``
+    puts them on a lattice of their own, tilted to their own saddle.
+    """
+
+    split_masses: Sequence[SplitMasses]
+    step: float
+    tilt: float
+    compose: Callable[[Sequence[tuple[TiltedMasses, int]], float], Lattice | None]
+
+    def upper(self, epsilon: float, log_others: float) -> float:
+        """Return an upper bound of ``ln`` of the contribution, given that of the others."""
+        order, bound = self._chernoff(epsilon)
+        if bound < log_others - _NEGLIGIBLE_BULK:
+            return bound
+        ends = self._tilted(order)
+        return bound if ends is None else min(bound, ends.upper(epsilon))
+
+    def lower(self, epsilon: float, log_others: float) -> float:
+        """Return a lower bound of ``ln`` of the contribution; -inf for none."""
+        order, bound = self._chernoff(epsilon)
+        ends = None if bound < log_others - _NEGLIGIBLE_BULK else self._tilted(order)
+        return -math.inf if ends is None else ends.lower(epsilon)
+
+    def _chernoff(self, epsilon: float) -> tuple[float, float]:
+        """Return the best order, and Chernoff's bound of ``ln`` of the contribution there."""
+
+        def bound(log_order: float) -> float:
+            order = math.exp(log_order)
+            moment = self._coarse.log_moment(order - self.tilt)
+            away = 16.0 * ULP * (abs(moment) + abs(self._log_scale) + order * abs(epsilon))
+            return moment + self._log_scale - order * epsilon + log_cks_factor(order) + away
+
+        start = -math.log(max(epsilon, 1e-300))
+        best = minimum(bound, start, start + 8.0, tolerance=0.05)
+        return math.exp(best), bound(best)
+
+    def _tilted(self, order: float) -> Lattice | None:
+        """Return the composition of small losses on a lattice tilted to about an order."""
+        place = round(_PER_OCTAVE * math.log2(order))
+        if place not in self._known:
+            tilt = 2.0 ** (place / _PER_OCTAVE)
+            weights = [
+                (one.small.retilted(self.step, self.tilt, tilt), one.runs)
+                for one in self.split_masses
+            ]
+            self._known[place] = self.compose(weights, tilt)
+        return self._known[place]
+
+    @cached_property
+    def _known(self) -> dict[int, Lattice | None]:
+        return {}
+
+    @cached_property
+    def _coarse(self) -> CoarseLosses:
+        """The small losses on few points, convexly larger, with their absolute errors added."""
+        return coarsened(
+            [(with_absolute_errors(one.small), one.runs) for one in self.split_masses],
+            self.step,
+            _COARSE_POINTS,
+        )
+
+    @cached_property
+    def _log_scale(self) -> float:
+        """The logarithm of the masses' common factor, with their relative errors added."""
+        return math.fsum(
+            n * (one.log_total + one.relative_error) for one, _, n in self.split_masses
+        )
 
 
 def compose(
@@ -203,13 +287,13 @@ def compose(
     With a threshold, losses above it are split off as rare. None where a lattice takes more than
     ``MOST_POINTS``.
     """
-    if any(part.lattice.last - part.lattice.first > MOST_POINTS for part in parts):
+    if any(lattice.last - lattice.first > MOST_POINTS for _, lattice, _ in parts):
         return None
     rows = [
         [discretize(grid, tilt) for discretize in discretizations]
-        for grid in (LossOnLattice(p.loss, p.lattice) for p in parts)
+        for grid in (LossOnLattice(loss, lattice) for loss, lattice, _ in parts)
     ]
-    counts, step = [part.count for part in parts], parts[0].lattice.step
+    counts, step = [count for *_, count in parts], parts[0][1].step
     columns = [list(zip(column, counts, strict=True)) for column in zip(*rows, strict=True)]
     found = [_composed(column, step, tilt, log_outside, threshold) for column in columns]
     lattices = [one for one in found if one is not None]
@@ -274,11 +358,7 @@ def _composed(
     )
 
 
-def _log(value: float) -> float:
-    """Return the logarithm, -inf where there is none."""
-    return -math.inf if value <= 0.0 else math.log(value)
-
-
+LatticeReading: TypeAlias = Lattice | Combinations
 CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
 Reader: TypeAlias = "Callable[[LatticeReading | None, LatticeReading], Interval]"
 
@@ -296,23 +376,6 @@ _SHARE_OF_OTHER_ERRORS: Final = 1e-3
 # A round that leaves more than this of the width is without gain. Two such rounds end the search,
 # or one where the attained losses are not the dominating ones: the interval then stays wide.
 _NO_GAIN: Final = 0.8
-
-
-class LatticeReading(Protocol):
-    """Bounds of ln delta: by a lattice, or by all combinations of atoms."""
-
-    @property
-    def tilt(self) -> float:
-        """The tilt at which the bounds are narrow."""
-        ...
-
-    def upper(self, epsilon: float) -> float:
-        """Return an upper bound of ln delta."""
-        ...
-
-    def lower(self, epsilon: float) -> float:
-        """Return a lower bound of ln delta; -inf for none."""
-        ...
 
 
 class LatticeTarget(NamedTuple):
@@ -388,7 +451,6 @@ def refined(
 
 
 def _combined(target: LatticeTarget) -> tuple[LatticeReading | None, LatticeReading] | None:
-    """Return all combinations of the atoms; None for too many, or losses that are not atomic."""
     upper = combinations(target.upper, target.tilt)
     if upper is None or target.lower == target.upper:
         return None if upper is None else (upper, upper)
@@ -446,5 +508,4 @@ def _window(target: LatticeTarget) -> float:
 
 
 def _points(target: LatticeTarget, step: float) -> float:
-    """Return an estimate of the number of points of a lattice of this step."""
     return _window(target) / step

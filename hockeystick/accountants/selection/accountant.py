@@ -20,7 +20,7 @@ from hockeystick.accountants.base import (
     SettledInterval,
     split_infinity,
 )
-from hockeystick.accountants.choice import Choice
+from hockeystick.accountants.choice import Auto
 from hockeystick.accountants.closed_form import ClosedForm, provable_parts
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.profile import profile_of
@@ -56,7 +56,6 @@ _ROUND_OFF: Final = 2.0**-48
 _FARTHEST: Final = 300.0
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Ends:
     """Both ends of the divergence of the best run, at every epsilon >= 0."""
@@ -143,7 +142,6 @@ def _knots(own: Profile, reverse: Profile, reach: float) -> Array:
 
 
 def _split(pair: FinitePair, scale: float) -> FinitePair:
-    """Return the pair with its outcomes cut as finely as their number allows."""
     fineness = _FINENESS
     while pair.split_size(scale, fineness) > max(_MOST_PIECES, 1.3 * pair.p.size):
         fineness *= _COARSER
@@ -198,7 +196,6 @@ class Selection(DirectedAccountant):
         return self._with_bounds(found, lambda: RDP().delta_of(terms, epsilon))
 
     def _tuned(self, terms: Terms) -> TunedLoss:
-        """Return the loss of the one tuning that the terms are, or raise."""
         if len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], TunedLoss):
             return terms[0][0]
         raise self.refuse("the plan", "it is not one tuning with a random number of runs")
@@ -243,9 +240,8 @@ def _is_settled(loss: TunedLoss, found: Interval) -> bool:
 
 @lru_cache(maxsize=16)
 def _ends(loss: TunedLoss, delta: float) -> Ends | None:
-    """Return both ends of the best run, for deltas of at least this one."""
     order = (ClosedForm(), Selection(), Contour(smooths=False), PRV(), Contour(), RDP())
-    return ends_of(loss, delta, Choice(order=order))
+    return ends_of(loss, delta, Auto(order))
 
 
 def _crossing(value: Callable[[float], float], goal: float, guess: float, side: float) -> float:

@@ -58,8 +58,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
-from typing import Final, TypeAlias, final
+from functools import cached_property
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,6 @@ class Generating(ABC):
         """Return the second derivative."""
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class _NegativeBinomial(Generating):
     """With ``z = gamma + (1-gamma) w``: ``phi = (z^-eta - 1) / (gamma^-eta - 1)``, K >= 1.
@@ -181,11 +180,9 @@ class _NegativeBinomial(Generating):
         return np.asarray(self.mean * self.steepness * power)
 
     def _z(self, above: Array) -> Array:
-        """Return ``gamma + (1-gamma) w``."""
         return self.gamma + (1.0 - self.gamma) * above
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class _Poisson(Generating):
     """``phi = e^(-m w)``."""
@@ -217,7 +214,6 @@ class _Poisson(Generating):
         return np.asarray(self.rate * self.mean * np.exp(-self.rate * above))
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class _Binomial(Generating):
     """``phi = (1 - p w)^n``."""
@@ -262,30 +258,18 @@ class _Binomial(Generating):
         return np.asarray(n * (n - 1.0) * p**2 * self._power(above, n - 2.0))
 
     def _power(self, above: Array, exponent: float) -> Array:
-        """Return ``(1 - p w)^exponent``."""
         return np.asarray(np.exp(exponent * np.log1p(-self.probability * above)))
 
 
-@singledispatch
 def generating(count: RunCount) -> Generating | None:
     """Return the generating function of a number of runs; None where floats do not hold it."""
-    return None
-
-
-@generating.register
-def _(count: TruncatedNegativeBinomial) -> Generating | None:
-    if abs(count.eta * math.log(count.gamma)) > _LARGEST_EXPONENT:
+    if isinstance(count, TruncatedNegativeBinomial):
+        held = abs(count.eta * math.log(count.gamma)) <= _LARGEST_EXPONENT
+        return _NegativeBinomial(count.eta, count.gamma) if held else None
+    if isinstance(count, Poisson):
+        return _Poisson(count.mean) if count.mean <= _LARGEST_EXPONENT else None
+    if not isinstance(count, Binomial):
         return None
-    return _NegativeBinomial(count.eta, count.gamma)
-
-
-@generating.register
-def _(count: Poisson) -> Generating | None:
-    return _Poisson(count.mean) if count.mean <= _LARGEST_EXPONENT else None
-
-
-@generating.register
-def _(count: Binomial) -> Generating | None:
     found = _Binomial(count.trials, count.probability)
     exponent = -count.trials * math.log1p(-count.probability)
     held = exponent <= _LARGEST_EXPONENT and found.condition <= _LARGEST_CONDITION
@@ -295,7 +279,6 @@ def _(count: Binomial) -> Generating | None:
 _TINY: Final = 1e-290
 
 
-@final
 class Ranked:
     """The best of several runs of a finite pair, ranked in the worst order.
 
@@ -360,19 +343,16 @@ class Ranked:
 
     @cached_property
     def _curvatures(self) -> tuple[Array, Array]:
-        """The second derivative at the shares of each interval."""
         first, second = (self._count.curvature(level) for level in self._levels)
         return first, second
 
     @cached_property
     def _thirds(self) -> tuple[Array, Array]:
-        """The third derivative at the shares of each interval."""
         first, second = (self._count.third(level) for level in self._levels)
         return first, second
 
     @property
     def _masses(self) -> tuple[Array, Array]:
-        """The probabilities of the outcomes."""
         return self._pair.p, self._pair.q
 
     @property

@@ -20,8 +20,7 @@ their relative precision.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,23 +46,13 @@ def swapped_terms(terms: Terms) -> Terms | None:
     return known if len(known) == len(terms) else None
 
 
-@singledispatch
 def swapped(loss: PrivacyLoss) -> PrivacyLoss | None:
     """Return the loss of (Q, P); None where it is not known."""
-    return loss.opposite
-
-
-@swapped.register(LaplaceLoss)
-@swapped.register(DiscreteLaplaceLoss)
-@swapped.register(DiscreteGaussianLoss)
-@swapped.register(SkellamLoss)
-def _(loss: PrivacyLoss) -> PrivacyLoss:
-    # Symmetric noise about two places: mirrored, (Q, P) is (P, Q).
-    return loss
-
-
-@swapped.register
-def _(loss: SampledLoss) -> PrivacyLoss | None:
+    if isinstance(loss, LaplaceLoss | DiscreteLaplaceLoss | DiscreteGaussianLoss | SkellamLoss):
+        # Symmetric noise about two places: mirrored, (Q, P) is (P, Q).
+        return loss
+    if not isinstance(loss, SampledLoss):
+        return loss.opposite
     # ((1-p) Q + p P, Q) becomes (Q, (1-p) Q + p P), which is of the inner pair (Q, P).
     inner = swapped(loss.inner)
     if not isinstance(inner, CellLoss):
@@ -79,7 +68,6 @@ _DOWN: Final = 2.0**-42
 _SMALLEST_TAIL: Final = 1e-9
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class Knots:
     """Ascending losses, and ends of h there: of (P, Q) at those >= 0, else of (Q, P)."""
@@ -109,7 +97,6 @@ class Knots:
         return _hull(loss, np.r_[low_delta[:0:-1], high_delta])
 
 
-@final
 @dataclass(frozen=True, slots=True)
 class FinitePair:
     """Outcomes in the order of their ratios p/q, ascending, and what is below and above each.
@@ -158,7 +145,6 @@ class FinitePair:
         return int(self._pieces(scale, fineness).sum())
 
     def _pieces(self, scale: float, fineness: float) -> NDArray[np.int64]:
-        """Return the number of pieces of each outcome."""
         least = [
             mass / (fineness * (scale + np.minimum(below[:-1], above[1:])))
             for mass, below, above in zip((self.p, self.q), self.below, self.above, strict=True)

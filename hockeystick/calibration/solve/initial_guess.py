@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.orders import saddle, saddle_log_delta
+from hockeystick.accountants.rdp import saddle, saddle_log_delta
 from hockeystick.calibration.solve.fields import Parameter
 from hockeystick.calibration.solve.targets import EpsilonConstraint
 from hockeystick.errors import HockeystickError
@@ -23,7 +23,7 @@ from hockeystick.privacy_loss import AnalyticLoss, Composition, Terms
 from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.contour.ways import LineGuess
+    from hockeystick.accountants.contour.search import LineGuess
 
 Estimate: TypeAlias = Callable[[Terms], float]
 Point: TypeAlias = tuple[float, float]
@@ -130,25 +130,26 @@ class InitialGuess:
 
     def by_single_run(self, terms: Terms) -> float:
         """Return the estimate of one direction by the run that costs most, times its count."""
-        from hockeystick.accountants.contour.search import single_run_guess
+        from hockeystick.accountants.contour.search import single_run_log_delta
 
         lines = Contour().analytic_terms(terms)
-        return max(single_run_guess(lines, self.epsilon), _LEAST) - self.log_delta
+        return max(single_run_log_delta(lines, self.epsilon), _LEAST) - self.log_delta
 
     def by_outputs(self, terms: Terms) -> float:
         """Return the same, or without the outputs that delta hardly sees where that is more."""
-        from hockeystick.accountants.contour.search import guess_for_epsilon
+        from hockeystick.accountants.contour.search import log_delta_without_far_mode
 
         lines = Contour().analytic_terms(terms)
-        return guess_for_epsilon(lines, self.epsilon) - self.log_delta if lines else math.inf
+        if not lines:
+            return math.inf
+        return log_delta_without_far_mode(lines, self.epsilon, 0.0) - self.log_delta
 
     def by_contour(self, position: float) -> tuple[float, float] | None:
         """Return the estimate by a contour integral and its error; None where none is cheap.
 
         Long lines and large losses split off are as cheap as it gets where far outputs count.
         """
-        from hockeystick.accountants.contour.search import integral_for_epsilon
-        from hockeystick.accountants.contour.ways import LineGuess
+        from hockeystick.accountants.contour.search import LineGuess, integral_for_epsilon
 
         terms = self.terms(position)
         lines, quick = Contour().analytic_terms(terms), not _has_far_outputs(terms)

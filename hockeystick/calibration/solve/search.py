@@ -20,7 +20,7 @@ from hockeystick.mechanisms import Mechanism, Plan
 from hockeystick.numerics.roots import increasing_root
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.contour.ways import LineGuess
+    from hockeystick.accountants.contour.search import LineGuess
 
 # Steps of a walk before the end of the domain is evaluated, and the longest step: far out, plans
 # may take long to account for or have loose bounds, and long steps would miss the limit.

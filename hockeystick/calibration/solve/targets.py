@@ -23,7 +23,7 @@ from hockeystick.privacy_loss import Composition
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.contour.ways import LineGuess
+    from hockeystick.accountants.contour.search import LineGuess
 
 _PROBABILITY: Final = Domain(symbol="p", low=0, high=1, typical=(0.01, 0.5))
 _PRIOR: Final = Domain(

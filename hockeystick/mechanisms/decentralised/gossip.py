@@ -16,9 +16,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, set_fields
+from hockeystick.mechanisms.base import Mechanism, registered, set_fields
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH, Graph
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -318,7 +317,6 @@ class GOPA(Mechanism):
 
     @property
     def _alike(self) -> bool:
-        """Whether all honest parties are known to lose the same."""
         silent = self.pairwise_multiplier == 0.0 or self.noise_multiplier in (0.0, math.inf)
         return silent or self.graph.whole or (self.graph.alike and not self.colluders)
 

@@ -12,7 +12,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import registered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -191,7 +191,6 @@ def _made(size: int, pairs: Pairs | None, words: str, alike: bool) -> Graph:
 
 
 def _set(graph: Graph, size: int, pairs: Pairs | None, words: str, alike: bool = False) -> None:
-    """Set the fields; no edges are kept of a complete graph."""
     whole = pairs is None or len(pairs) == size * (size - 1) // 2
     kept = b"" if pairs is None or whole else pairs.astype("<i8").tobytes()
     values = (size, whole, kept, words, alike or whole)

@@ -11,8 +11,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, set_fields
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import Mechanism, registered, set_fields
 from hockeystick.mechanisms.scope import ONE_CLIENT, ONE_RECORD, Fact
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -346,7 +345,6 @@ class TokenWalk(Mechanism):
 
 
 def _refuse_the_other(topology: str, *, observers: object, distance: object) -> None:
-    """Raise for a parameter that belongs to the other topology."""
     if topology == "ring" and observers is not None:
         raise IncompatibleError(
             "on a ring the first observer after the party decides, however many collude: give its "

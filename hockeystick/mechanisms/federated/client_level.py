@@ -14,11 +14,11 @@ from hockeystick.mechanisms.base import (
     Mechanism,
     Plan,
     divided_words,
+    registered,
     seen_of_clients,
     set_fields,
 )
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled, twice_moved
 from hockeystick.mechanisms.sampling.poisson import (
     OnRevealedSample,

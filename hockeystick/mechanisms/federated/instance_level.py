@@ -18,6 +18,7 @@ from hockeystick.mechanisms.base import (
     Mechanism,
     Plan,
     divided_words,
+    registered,
     set_fields,
 )
 from hockeystick.mechanisms.federated.client_level import (
@@ -31,7 +32,6 @@ from hockeystick.mechanisms.federated.client_level import (
     refuse_more_drawn,
 )
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import Clipping, PoissonSubsampled
 from hockeystick.mechanisms.scope import ONE_RECORD, Fact
@@ -81,7 +81,6 @@ class LocalSteps(Plan):
         self._refuse_sizes()
 
     def _refuse_sizes(self) -> None:
-        """Raise where more clients or records are drawn than there are."""
         refuse_more_drawn(self)
         if self.batch_size > self.examples_per_client:
             allowed = f"at most the number of examples per client, {self.examples_per_client}"
@@ -111,7 +110,6 @@ class LocalSteps(Plan):
         return parts[0] if len(parts) == 1 else Composed(parts)
 
     def _parts(self, noise_multipliers: NDArray[np.float64]) -> Iterator[Mechanism]:
-        """Return the rounds with these noises, those that are alike together."""
         if self.sampling is RecordSampling.POISSON:
             batches = Batches(self.adjacency, Clipping.INDIVIDUAL, self.rate, None, None, None)
             for part in SCHEMES[Sampling.POISSON].varied(batches, noise_multipliers):

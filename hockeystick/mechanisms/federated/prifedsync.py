@@ -12,10 +12,16 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Parallel, Plan, set_fields
+from hockeystick.mechanisms.base import (
+    AnyAdjacency,
+    Mechanism,
+    Parallel,
+    Plan,
+    registered,
+    set_fields,
+)
 from hockeystick.mechanisms.federated.client_level import LocalTraining
 from hockeystick.mechanisms.noise.laplace import DIMENSION, MultivariateLaplace
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.scope import EVERYBODY_REPORTS, ONE_RECORD, Fact
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain

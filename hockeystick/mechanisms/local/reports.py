@@ -9,8 +9,7 @@ from typing import Final, final
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, set_fields
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, registered, set_fields
 from hockeystick.mechanisms.scope import EVERYBODY_REPORTS
 from hockeystick.numerics.numerals import plain
 

@@ -11,8 +11,7 @@ from typing import Final, final
 from hockeystick._validate import PARAMETERS, Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import NoGroupFormError, ParameterError
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, set_fields
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, registered, set_fields
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import product_up, quotient_down

@@ -10,8 +10,7 @@ from typing import Any, Final, Self, final
 
 from hockeystick._validate import MAX_COUNT, Domain, whole_numbers
 from hockeystick.errors import NoGroupFormError
-from hockeystick.mechanisms.base import AnyAdjacency
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import AnyAdjacency, registered
 from hockeystick.numerics.numerals import plain
 
 _NO_VECTOR: Final = (

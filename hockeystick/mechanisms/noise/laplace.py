@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.mechanisms.base import AnyAdjacency
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import AnyAdjacency, registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
 

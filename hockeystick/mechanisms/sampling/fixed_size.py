@@ -10,9 +10,8 @@ from typing import ClassVar, Final, final
 from hockeystick._validate import PARAMETERS, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked, set_fields
+from hockeystick.mechanisms.base import Mechanism, checked, registered, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.registry import registered
 
 REPLACED: Final = (
     "Its noise is measured by what replacing one example may move the result by: for contributions "

@@ -13,9 +13,8 @@ from typing import Final, final
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Composed, Mechanism, checked, set_fields
+from hockeystick.mechanisms.base import Composed, Mechanism, checked, registered, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import LastBatch
 from hockeystick.mechanisms.sampling.poisson import Clipping, PoissonSubsampled, unless_usual
 from hockeystick.mechanisms.scope import EVERYBODY_REPORTS

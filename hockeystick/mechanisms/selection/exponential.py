@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick._validate import WordEnum
-from hockeystick.mechanisms.base import AnyAdjacency, set_fields
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import AnyAdjacency, registered, set_fields
 from hockeystick.numerics.numerals import plain
 
 _SCORES = (

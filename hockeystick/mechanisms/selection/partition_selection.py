@@ -9,11 +9,10 @@ from typing import Final, TypeAlias, final
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked, set_fields
+from hockeystick.mechanisms.base import Mechanism, checked, registered, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.noise.laplace import Laplace
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import unless_usual
 from hockeystick.numerics.numerals import plain
 

@@ -8,8 +8,7 @@ from typing import Final, final
 
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan, set_fields
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan, registered, set_fields
 from hockeystick.numerics.numerals import plain
 
 _SCALE: Final = {"domain": Domain(symbol="b", low=0, high=math.inf, typical=(1, 100))}
@@ -201,7 +200,6 @@ class SparseVector(AnyAdjacency, Plan):
 
 
 def _check_gaussian_queries(mechanism: AboveThreshold | SparseVector) -> None:
-    """Raise where Gaussian query noise lacks what its analysis needs."""
     if mechanism.query_noise is not ComparisonNoise.GAUSSIAN:
         return
     if mechanism.threshold_noise is not ComparisonNoise.GAUSSIAN:

@@ -11,8 +11,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, set_fields
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import Mechanism, registered, set_fields
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.roots import increasing_root
 

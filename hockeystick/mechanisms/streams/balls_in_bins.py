@@ -44,9 +44,9 @@ from hockeystick.mechanisms.base import (
     Plan,
     divided_words,
     noisy_seen,
+    registered,
     set_fields,
 )
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled, unless_usual
 from hockeystick.mechanisms.streams.encoders import Encoder
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
@@ -275,7 +275,6 @@ rate 0.02) x 500
         return last if blocks == 1 else Composed((self._block(self.bands) ** (blocks - 1), last))
 
     def _block(self, rows: int) -> Mechanism:
-        """Return what is released of one participation, in so many rows."""
         encoder = Encoder.toeplitz(self.coefficients[:rows], rows)
         inner = MatrixFactorization(self.noise_multiplier, encoder)
         return PoissonSubsampled(inner, self.rate, self.adjacency)

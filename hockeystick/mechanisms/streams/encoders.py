@@ -11,7 +11,7 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import registered
 from hockeystick.mechanisms.streams.sensitivity import (
     Pattern,
     Squares,

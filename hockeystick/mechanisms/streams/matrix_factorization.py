@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from hockeystick._validate import whole_numbers
-from hockeystick.mechanisms.base import AnyAdjacency, noisy_seen
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import AnyAdjacency, noisy_seen, registered
 from hockeystick.mechanisms.streams.encoders import Encoder, rounds_word
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down

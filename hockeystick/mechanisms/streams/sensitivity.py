@@ -132,7 +132,6 @@ def _by_halves(rounds: int, participations: int, apart: int, unit: int) -> int:
 
 
 def _leaf(nodes: int, apart: int) -> _Node:
-    """Return a single unit, which is in so many nodes that nothing else is in."""
     best = np.full((2, apart, apart), _IMPOSSIBLE)
     best[0], best[1, 0, 0] = 0, nodes
     return _Node(1, best)

@@ -19,8 +19,7 @@ from typing import Final, TypeGuard, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import set_fields
-from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.base import registered, set_fields
 
 MOST_ROUNDS: Final = 10**6
 A_STRATEGY: Final = "a strategy, as SquareRoot(bands=10)"

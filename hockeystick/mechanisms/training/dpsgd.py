@@ -22,9 +22,9 @@ from hockeystick.mechanisms.base import (
     checked,
     divided_words,
     noisy_seen,
+    registered,
     set_fields,
 )
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import CAP, Clipping, group_meaning
 from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 from hockeystick.mechanisms.training.loaders import numbers_of
@@ -319,7 +319,6 @@ a partial last step is a whole release
 
 
 def _check_alternatives(plan: DPSGD) -> None:
-    """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
     for first, second in (("batch_size", "rate"), ("epochs", "steps")):
         pair = getattr(plan, first), getattr(plan, second)
         if pair == (None, None):
@@ -337,7 +336,6 @@ def _check_alternatives(plan: DPSGD) -> None:
 
 
 def _check_length(plan: DPSGD) -> None:
-    """Raise where the epochs come down to no number of steps, or to too many."""
     if plan.epochs is None:
         return
     if plan.rate == 0:
@@ -399,7 +397,6 @@ def _steps_in(
 
 
 def _floats_allow(epochs: float, rate: float | None, share: Fraction, steps: int) -> bool:
-    """Return whether a given float may stand for the number that makes the steps whole."""
     if rate is not None and float(decimal(epochs) / steps) == rate:
         return True
     return not epochs.is_integer() and float(steps * share) == epochs
@@ -446,7 +443,6 @@ def _batches(plan: DPSGD) -> Batches:
 
 
 def _check_options(plan: DPSGD) -> None:
-    """Raise where something was given that only Poisson sampling has."""
     poisson = plan.sampling is Sampling.POISSON
     if plan.batch_cap is not None:
         if not poisson:
@@ -468,7 +464,6 @@ def _check_options(plan: DPSGD) -> None:
 
 
 def _check_users(plan: DPSGD) -> None:
-    """Raise where nothing is known of users with several examples."""
     several = f"examples_per_user {plan.examples_per_user}"
     if plan.sampling not in (Sampling.POISSON, Sampling.FULL_BATCH):
         raise IncompatibleError(
@@ -494,7 +489,6 @@ def _asked_of_a_group(plan: DPSGD) -> str:
 
 
 def _check_epochs(plan: DPSGD) -> None:
-    """Raise unless shuffled or allocated data are used in whole epochs, each with one noise."""
     length = plan.steps_per_epoch
     if length is None:
         return
@@ -514,7 +508,6 @@ def _check_epochs(plan: DPSGD) -> None:
 
 
 def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
-    """Return the rates that there are, and the noise multipliers of each one's steps or epochs."""
     length = plan.steps_per_epoch or 1
     noises = plan.noise_multipliers[::length]
     factors = factors_of(plan.batch_schedule, plan.total_steps)[::length]
@@ -540,7 +533,6 @@ def _clipped(plan: DPSGD) -> str:
 
 
 def _noise_words(plan: DPSGD) -> str:
-    """Return the noise multiplier, or what it is at the ends of the schedule."""
     if plan.schedule is None or not plan.total_steps:
         return plain(plan.noise_multiplier)
     noise = plan.noise_multipliers

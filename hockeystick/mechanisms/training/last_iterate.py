@@ -11,9 +11,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked, set_fields
+from hockeystick.mechanisms.base import Mechanism, checked, registered, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import RandomAllocation
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.scope import ONE_RECORD, Fact
@@ -212,7 +211,6 @@ def _batches(batches: object, size: int, examples: int) -> str:
 
 
 def _check(run: LastIterate) -> None:
-    """Raise where steps need not contract, or what is needed is missing."""
     if run.convexity > run.smoothness:
         allowed = f"a number from 0 to smoothness, {plain(run.smoothness)}"
         raise ParameterError("convexity", run.convexity, allowed)

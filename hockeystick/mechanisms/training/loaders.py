@@ -54,7 +54,6 @@ class _Loader:
 
     @property
     def ranks(self) -> int:
-        """How many processes share the examples."""
         return int(getattr(self.sampler, "num_replicas", 1))
 
 
@@ -139,7 +138,6 @@ def _poisson(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]:
 
 
 def _rate(exact: Fraction) -> float:
-    """Return a float next to a rate whose decimal is at least that."""
     rate = float(exact)
     return rate if decimal(rate) >= exact else math.nextafter(rate, 1.0)
 
@@ -160,7 +158,6 @@ def _shuffled(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]
 
 
 def _check_order(loader: _Loader) -> None:
-    """Raise unless each epoch is in a new order of all examples, once each."""
     sampler, names = loader.sampler, _names(loader.sampler)
     data = loader.examples
     if "DistributedSampler" in names:

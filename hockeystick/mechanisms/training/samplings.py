@@ -15,8 +15,8 @@ import numpy as np
 from hockeystick._validate import WordEnum
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.base import registered
 from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import (
     FixedSizeSubsampled,
     LastBatch,
@@ -160,7 +160,6 @@ class Scheme(ABC):
     )
 
     def _is_for_one_size(self, batches: Batches) -> bool:
-        """Return whether under add-remove the answer is for one size of the larger data set."""
         return False
 
 
@@ -226,8 +225,6 @@ class _Poisson(Scheme):
 
 
 class _FixedSize(Scheme):
-    """Random sets of a fixed size."""
-
     def _is_for_one_size(self, batches: Batches) -> bool:
         return True
 
@@ -262,8 +259,6 @@ class _FixedSize(Scheme):
 
 
 class _WithReplacement(Scheme):
-    """Places that each hold any of the examples."""
-
     def check(self, batches: Batches) -> None:
         _ = batches.sizes
         adjacencies = (Adjacency.REPLACE_ONE,)
@@ -281,8 +276,6 @@ class _WithReplacement(Scheme):
 
 
 class _Shuffle(Scheme):
-    """A new order in each epoch."""
-
     by_epoch = True
 
     def check(self, batches: Batches) -> None:
@@ -321,8 +314,6 @@ class _Shuffle(Scheme):
 
 
 class _RandomAllocation(Scheme):
-    """One batch of each epoch for each example."""
-
     by_epoch = True
 
     def check(self, batches: Batches) -> None:
@@ -352,8 +343,6 @@ class _RandomAllocation(Scheme):
 
 
 class _FullBatch(Scheme):
-    """Every example in every step."""
-
     def check(self, batches: Batches) -> None:
         if batches.rate != 1:
             raise IncompatibleError(

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.prv._convolve import combinations, convolved
 from hockeystick.accountants.prv._discretise import TiltedMasses
-from hockeystick.accountants.prv._tail_and_bulk import (
-    Bulk,
+from hockeystick.accountants.prv._window import Truncation, _coarsen, window
+from hockeystick.accountants.prv.lattice import Bulk, Lattice, _composed
+from hockeystick.accountants.prv.sums import (
     SplitMasses,
     absolute_error_of_large,
+    combinations,
+    convolved,
     mass_of_large,
     masses_with_large_loss,
     split_masses_of,
 )
-from hockeystick.accountants.prv._window import Truncation, _coarsen, window
-from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.privacy_loss import (
     CellLoss,
     GaussianLoss,

@@ -26,6 +26,7 @@ from scipy import special
 
 from hockeystick.audit.recording.replay import Kind, Neighbour, Places, Replay, Run, Step, Vector
 from hockeystick.audit.recording.violations import Notes, Rule
+from hockeystick.audit.region import at_least
 from hockeystick.mechanisms import DPSGD, Sampling
 from hockeystick.mechanisms.sampling.poisson import Clipping
 
@@ -56,11 +57,7 @@ def _widened(probability: float) -> float:
 
 def binomial_at_least(count: int, trials: int, rate: float) -> float:
     """Return P[Binomial(trials, rate) >= count]."""
-    if count <= 0 or rate >= 1:
-        return 1.0
-    if count > trials or rate <= 0:
-        return _widened(0.0)
-    return _widened(float(special.betainc(count, trials - count + 1, rate)))
+    return _widened(float(at_least(np.array(float(count)), trials, rate)))
 
 
 def binomial_at_most(count: int, trials: int, rate: float) -> float:

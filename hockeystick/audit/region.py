@@ -102,16 +102,11 @@ def ranks(trials: int) -> list[int]:
 
 def at_rank(side: Side, rank: int, both: tuple[Array, Array], levels: Levels, seed: int) -> Rule:
     """Return the test at a rank of sorted scores, "in" and "out"."""
-    inside, outside = both
-    if side == "out":
-        threshold = float(outside[outside.size - rank])
-        hits = _beyond(-threshold, rank, -outside[::-1], -inside[::-1], seed)
-        counts = Counts(rank - 1, outside.size, hits, inside.size)
-    else:
-        threshold = float(inside[rank - 1])
-        hits = _beyond(threshold, rank, inside, outside, seed)
-        counts = Counts(rank - 1, inside.size, hits, outside.size)
-    return Rule(side, threshold, side == "out", counts, levels)
+    above = side == "out"
+    errs, other = (-both[1][::-1], -both[0][::-1]) if above else both
+    at = float(errs[rank - 1])
+    counts = Counts(rank - 1, errs.size, _beyond(at, rank, errs, other, seed), other.size)
+    return Rule(side, -at if above else at, above, counts, levels)
 
 
 def _beyond(threshold: float, rank: int, errs: Array, other: Array, seed: int) -> int:

@@ -80,8 +80,7 @@ class Reservation:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise IncompatibleError(
-            "a reservation is not copied or pickled: each copy would be leave to run once more; "
-            "ledger.reservation(key) resolves it anywhere"
+            "a reservation is not copied or pickled; ledger.reservation(key) resolves it anywhere"
         )
 
     @property
@@ -117,8 +116,7 @@ class Reservation:
         """Return it, or raise where it is resolved, or was made elsewhere or entered before."""
         if os.getpid() != self._process:
             raise IncompatibleError(
-                f"the reservation {self.key!r} was made in process {self._process}, which may "
-                "enter it as well: it is leave to run there alone"
+                f"the reservation {self.key!r} is leave to run in process {self._process} alone"
             )
         if self._state is not ReservationState.RESERVED:
             raise IncompatibleError(
@@ -129,9 +127,8 @@ class Reservation:
             entered, self._entered = self._entered, True
         if entered:
             raise IncompatibleError(
-                f"the reservation {self.key!r} was made or entered before, and what it is for may "
-                "have been released: it covers no second release. Where nothing was, release() it "
-                "and reserve under another key; else commit() it"
+                f"the reservation {self.key!r} was made or entered before, and covers no second "
+                "release: commit() it, or release() it where nothing was released"
             )
         return self
 
@@ -141,7 +138,6 @@ class Reservation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Commit in full after a normal end, if it is not resolved; else leave it counted."""
         if kind is None and self._state is ReservationState.RESERVED:
             self.commit()
 
@@ -269,7 +265,6 @@ class Book:
         ]
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
-        """Return a reservation that was made before."""
         with self.database.reading() as rows:
             known = rows.reservation(dataset, key)
         if not known:

@@ -201,6 +201,5 @@ def _stated(content: str) -> Mechanism:
         return read_description(json.loads(content))
     except (ValueError, HockeystickError) as error:
         raise LedgerError(
-            "an earlier reservation cannot be read, so that nobody knows whether it protects the "
-            f"same: it was written by another version of hockeystick, or is damaged ({error})"
+            f"what an earlier reservation protects cannot be read: {error}"
         ) from error

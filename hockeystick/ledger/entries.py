@@ -167,11 +167,9 @@ class Entry:
 
     @property
     def _where(self) -> str:
-        """Which entry of which dataset."""
         return f"entry {self.seq} of dataset {self.dataset!r}"
 
     def _exact(self, text: str) -> Costs:
-        """Return the fractions of a text, or raise."""
         try:
             return costs_of(text)
         except ValueError as error:

@@ -22,11 +22,7 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP, Notion
 
 _SECONDS = Domain(symbol="t", low=0, high=86_400, low_open=True, typical=(1, 60))
-_NO_ORDER = (
-    "left out: the dataset was opened without an expected plan, and that stays. Open "
-    "another dataset with it, whose budget counts beside this one where both hold the same people; "
-    "this one can still be charged"
-)
+_NO_ORDER = "left out: the dataset was opened without an expected plan, and that stays"
 _AS_OPENED = "that with which the dataset was opened, {!r}; what is fixed in advance stays"
 
 

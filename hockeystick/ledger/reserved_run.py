@@ -120,18 +120,13 @@ class ReservedRun:
             except ParameterError as error:
                 raise IncompatibleError(
                     f"the journal {counting.path} has {counting.counted} steps of {self.key!r}, "
-                    f"which {self._charge!r} does not have: was it put back from a backup? These "
-                    "steps were released, and are to be charged by hand"
+                    f"which {self._charge!r} does not have: charge them by hand"
                 ) from error
         told = f"[run {counting.run}]"
         reservation = self._charge.reserve(plan, key=self.key, told=told, resume=True)
         found = _RUN.search(reservation.note)
         if found is None or found.group(1) != counting.run:
-            allowed = (
-                f"that of the run for which {self.key!r} was reserved, as one charge covers one "
-                "run; if it is over, resolve what ledger.reservation(key) returns, and take "
-                "another key"
-            )
+            allowed = f"that of the run for which {self.key!r} was reserved; else take another key"
             raise ParameterError("journal", counting.path, allowed)
         return reservation
 
@@ -150,7 +145,6 @@ class CountedRun(ChargedRun):
         self.run, self.path, self.counted = journal.run, journal.path, journal.counted
 
     def add(self, steps: int) -> None:
-        """Count further steps, possibly none, or raise where the run or its reservation is over."""
         self._check_process()
         with self._lock:
             if self._over:
@@ -177,7 +171,6 @@ class CountedRun(ChargedRun):
             self.reservation.commit(ran=self._first(ran), note=f"{ran} of {self.most} ran")
 
     def close(self) -> None:
-        """Count no more, and leave the journal to others; a forked process has left it already."""
         if os.getpid() == self._process:
             with self._lock:
                 self._over = self._left = True

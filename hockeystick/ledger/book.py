@@ -265,6 +265,7 @@ class Book:
         ]
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
+        """Return a reservation that was made before, or raise."""
         with self.database.reading() as rows:
             known = rows.reservation(dataset, key)
         if not known:

@@ -127,9 +127,11 @@ class Transaction:
         return int(self._connection.execute(query).scalar_one())
 
     def entries(self, dataset: str) -> Iterator[Entry]:
+        """Yield all entries of a dataset, in their order."""
         return self._entries(ENTRIES.c.dataset == dataset)
 
     def first_entry(self, dataset: str) -> Entry | None:
+        """Return the entry that opened a dataset, if there is one."""
         return next(self._entries(ENTRIES.c.dataset == dataset, ENTRIES.c.seq == 0), None)
 
     def reservation(self, dataset: str, key: str) -> list[Entry]:
@@ -318,6 +320,7 @@ class Database:
         return [str(one) for one in found if one != "ok"]
 
     def close(self) -> None:
+        """Close all connections; the next transaction opens one again."""
         self._engine.dispose()
 
     @contextmanager

@@ -80,6 +80,7 @@ class Terms:
 
     @property
     def nothing(self) -> Costs:
+        """The price of a release of nothing."""
         with EVALUATING:
             return _price_of_part(self.measure, PureDP(0))
 
@@ -111,6 +112,7 @@ class Terms:
         return BudgetExhausted(asked, had, self.remaining(spent), step, told)
 
     def document(self) -> str:
+        """Return the terms as JSON."""
         rule = None if self.rule is None else str(self.rule)
         told = {"budget": describe(self.budget), "adjacency": str(self.adjacency)}
         options = {"slack": self.slack, "rule": rule, "order": self.order}

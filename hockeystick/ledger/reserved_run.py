@@ -145,6 +145,7 @@ class CountedRun(ChargedRun):
         self.run, self.path, self.counted = journal.run, journal.path, journal.counted
 
     def add(self, steps: int) -> None:
+        """Count further steps, possibly none, or raise where the run is over."""
         self._check_process()
         with self._lock:
             if self._over:
@@ -171,6 +172,7 @@ class CountedRun(ChargedRun):
             self.reservation.commit(ran=self._first(ran), note=f"{ran} of {self.most} ran")
 
     def close(self) -> None:
+        """Count no more, and leave the journal to others; a forked process has left it already."""
         if os.getpid() == self._process:
             with self._lock:
                 self._over = self._left = True

@@ -66,26 +66,31 @@ class Audited:
 
     @property
     def is_refuted(self) -> bool:
+        """Whether the scores contradict the plan."""
         return isinstance(self.verdict, Refuted)
 
     @property
     def said(self) -> LowerBound | Refuted | Consistent:
+        """What says most: the verdict, or else the bound."""
         said = self.verdict or self.bound
         assert said is not None
         return said
 
     @property
     def word(self) -> str:
+        """The verdict in a word, or nothing."""
         if self.verdict is None:
             return ""
         return "refuted" if self.is_refuted else "consistent"
 
     @property
     def sure(self) -> str:
+        """At which confidence."""
         return f"{'with' if self.is_refuted else 'at'} confidence {plain(self.said.confidence)}"
 
     @property
     def meaning(self) -> str:
+        """What this means, and what it does not."""
         if self.verdict is not None:
             return _REFUTED if self.is_refuted else _CONSISTENT
         return _AT_LEAST if self.bound is not None and self.bound.value > 0.0 else _NOTHING
@@ -115,6 +120,7 @@ class Audited:
         return [*facts, ("theorem", self.said.theorem)]
 
     def as_dict(self) -> dict[str, Any]:
+        """Return all of it, ready for JSON."""
         scores = self.audit.scores
         return {
             "scores": self.audit.name,

@@ -119,6 +119,7 @@ class Ledgered:
 
     @property
     def terms(self) -> Terms:
+        """What was fixed when the dataset was opened."""
         return terms_of(self.entries[0])
 
     def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:

@@ -95,6 +95,7 @@ class Tape:
 
     @property
     def noise_multiplier(self) -> float:
+        """What the plan claims of the next release."""
         return float(self._noises[min(len(self.steps), len(self._noises) - 1)])
 
     def note(self, parts: Sequence[tuple[str, Vector, float]], before: str) -> list[Vector]:
@@ -113,6 +114,7 @@ class Tape:
         return [one * part[2] for part, one in zip(parts, np.split(kept, ends[:-1]), strict=True)]
 
     def run(self, after: str, *, known: bool = True) -> Run:
+        """Return what was noted, and how many batches were given where that is known."""
         return Run(tuple(self.steps), after, self.given if known else None, self.counted)
 
 
@@ -239,15 +241,19 @@ class PlainLoop:
 
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
+        """One block of all coordinates."""
         return (("", self._width),)
 
     def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
+        """Return data without a record, and with one that is far off."""
         return neighbours_of(self.plan, places, self.examples, _words(self._data))
 
     def copies(self) -> int:
-        return 1  # who a row belongs to is not seen
+        """Return 1: who a row belongs to is not seen."""
+        return 1
 
     def draws(self, count: int) -> tuple[Places, ...]:
+        """Return batches of the loop's own."""
         if self._draw is None:
             return ()
         total = max(self.plan.total_steps, 1)
@@ -261,6 +267,7 @@ class PlainLoop:
         key: int | None,
         frozen: Sequence[Vector] | None = None,
     ) -> Run:
+        """Release each batch."""
         data = self._data if neighbour is None else _changed(self._data, neighbour)
         noise = self.plan.noise_multipliers
         steps = []

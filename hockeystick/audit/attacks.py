@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 from hockeystick import _validate
 from hockeystick._validate import PARAMETERS, Domain, whole_numbers
-from hockeystick.audit.scores import Array, checked_scores, fits, flags, numbers
+from hockeystick.audit.scores import SEED, Array, checked_scores, flags, numbers
 from hockeystick.errors import ParameterError
 
 __all__ = [
@@ -48,7 +48,6 @@ _FEWEST: Final = 2
 _MOST_AXES: Final = 8
 _DEVIATION: Final = Domain(symbol="sigma", low=0, high=1e150, typical=(1e-3, 1.0), low_open=True)
 _COPIES: Final = whole_numbers("k", 1, (10, 100))
-_SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
 _NEAR: Final = "(neighbours, ..., records)"
 _LEVELS: Final = "(levels, neighbours, records)"
 _SIZE: Final = whole_numbers("d", 1, (100, 10**7))
@@ -60,11 +59,8 @@ _NORM: Final = Domain(symbol="C", low=0, high=1e150, typical=(0.1, 10), low_open
 class ROC:
     """The empirical rates of "in where score >= threshold", one point per distinct score.
 
-    Args:
-        thresholds: Decreasing; the first, inf, is above all scores, infinite ones too: nobody is
-            called in there.
-        fpr: The share of scores_out at or above each threshold, from 0 to 1.
-        tpr: The share of scores_in at or above each threshold, from 0 to 1.
+    Thresholds decrease; the first, inf, is above all scores, infinite ones too. ``fpr`` and ``tpr``
+    are the shares of scores_out and scores_in at or above each.
     """
 
     thresholds: Array
@@ -75,8 +71,8 @@ class ROC:
 def roc(scores_in: ArrayLike, scores_out: ArrayLike) -> ROC:
     """Return the receiver operating characteristic of scores, of which a larger one says "in".
 
-    Rates are counts over numbers of trials, rounded once: observations, no bounds on the rates of
-    the attack, which ``audit.lower_epsilon`` gives. Equal scores share one point.
+    Rates are counts over numbers of trials, rounded once: observations, no bounds, which
+    ``audit.lower_curve`` gives. Equal scores share one point.
 
     Args:
         scores_in: Scores of trials in which the record took part, shape (n,).
@@ -108,10 +104,6 @@ def auc(scores_in: ArrayLike, scores_out: ArrayLike) -> float:
     The Mann-Whitney statistic, counted in integers and rounded once. An average case: an attack
     that is sure of a few records has an AUC near 1/2 (Carlini et al. 2022, section IV).
 
-    Args:
-        scores_in: As for ``roc``.
-        scores_out: As for ``roc``.
-
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.auc([3.0, 2.0, 2.0], [2.0, 1.0])
@@ -128,12 +120,7 @@ def tpr_at(scores_in: ArrayLike, scores_out: ArrayLike, *, fpr: float) -> float:
     """Return the largest observed TPR among thresholds whose observed FPR is at most this.
 
     No threshold is drawn at random: between two points of the curve the lower one counts. With m
-    scores out, an fpr below 1/m asks for no false positive at all.
-
-    Args:
-        scores_in: As for ``roc``.
-        scores_out: As for ``roc``.
-        fpr: The most false positives allowed, a share in [0, 1]; compared with ``k/m`` as a float.
+    scores out, an fpr, in [0, 1], below 1/m asks for no false positive at all.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -149,11 +136,7 @@ def loss_scores(losses: ArrayLike) -> Array:
     """Return ``-loss``: a record with a small loss is said to be in.
 
     Yeom, Giacomelli, Fredrikson and Jha, "Privacy risk in machine learning: analyzing the
-    connection to overfitting", CSF 2018, adversary 2. The score knows nothing of how hard a record
-    is.
-
-    Args:
-        losses: The model's loss on each record, of any shape, finite.
+    connection to overfitting", CSF 2018, adversary 2. Losses are finite, of any shape.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -196,8 +179,7 @@ def logit_gaps(logits: ArrayLike, labels: Any) -> Array:
     rows = np.arange(records)
     others = found.copy()
     others[..., rows, known] = -np.inf
-    gaps: Array = found[..., rows, known] - logsumexp(others, axis=-1)
-    return gaps
+    return np.asarray(found[..., rows, known] - logsumexp(others, axis=-1))
 
 
 def lira_online(
@@ -228,21 +210,14 @@ def lira_online(
     Example:
         >>> from hockeystick.audit import attacks
         >>> shadow = [[1.0], [3.0], [-1.0], [-3.0]]
-        >>> attacks.lira_online([0.0], shadow, [[1], [1], [0], [0]])
-        array([0.])
         >>> attacks.lira_online([[1.0], [-2.0]], shadow, [[1], [1], [0], [0]]).ravel()
         array([ 4., -8.])
     """
-    known, inside = _shadows(shadow, included)
-    targets = _targets(observed, known)
+    targets, known, inside = _targets(observed, shadow, included)
     mean_in, variance_in = _moments(known, inside, variance)
     mean_out, variance_out = _moments(known, ~inside, variance)
-    found: Array = 0.5 * (
-        (targets - mean_out) ** 2 / variance_out
-        - (targets - mean_in) ** 2 / variance_in
-        + np.log(variance_out / variance_in)
-    )
-    return found
+    nearer = (targets - mean_out) ** 2 / variance_out - (targets - mean_in) ** 2 / variance_in
+    return np.asarray(0.5 * (nearer + np.log(variance_out / variance_in)))
 
 
 def lira_offline(
@@ -252,39 +227,26 @@ def lira_offline(
 
         score = (x - mu_out) / sqrt(v_out)
 
-    Carlini et al. 2022, section V.C, whose score is Phi of it: the same order. Records never seen
-    in training need no model of their own; weaker than ``lira_online`` where the record changes the
-    variance.
-
-    Args:
-        observed: As for ``lira_online``.
-        shadow: As for ``lira_online``.
-        included: Whether each shadow model trained on each record: those that did are left out.
-            None where none did.
-        variance: As for ``lira_online``.
+    Carlini et al. 2022, section V.C, whose score is Phi of it: the same order. Weaker than
+    ``lira_online``, which has the same arguments, where the record changes the variance. Shadow
+    models that trained on a record are left out; ``included`` is None where none did.
 
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.lira_offline([2.0], [[-1.0], [-3.0]])
         array([4.])
     """
-    known = numbers("shadow", shadow, "(models, records)", fewest=2)
-    seen = np.zeros(known.shape) if included is None else included
-    known, inside = _shadows(known, seen)
-    targets = _targets(observed, known)
+    targets, known, inside = _targets(observed, shadow, included)
     mean, spread = _moments(known, ~inside, variance)
-    found: Array = (targets - mean) / np.sqrt(spread)
-    return found
+    return np.asarray((targets - mean) / np.sqrt(spread))
 
 
-def _shadows(shadow: Any, included: Any) -> tuple[Array, NDArray[np.bool_]]:
+def _targets(observed: Any, shadow: Any, included: Any) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return statistics of targets and shadow models, and where the latter trained; or raise."""
     known = numbers("shadow", shadow, "(models, records)", fewest=2)
-    return known, flags("included", included, known.shape)
-
-
-def _targets(observed: Any, known: Array) -> Array:
-    found = numbers("observed", observed, "(..., records)", most=_MOST_AXES)
-    return fits("observed", found, known.shape[1:], "(..., records)")
+    inside = flags("included", np.zeros(known.shape) if included is None else included, known.shape)
+    axes = "(..., records)"
+    return numbers("observed", observed, axes, most=_MOST_AXES, last=known.shape[1:]), known, inside
 
 
 def _moments(known: Array, taken: NDArray[np.bool_], variance: str) -> tuple[Array, Array]:
@@ -326,9 +288,8 @@ def noisy_neighbours(records: ArrayLike, deviation: float, *, copies: int, seed:
     known = numbers("records", records, "(records, ...)", most=_MOST_AXES)
     sigma = _validate.real("deviation", deviation, _DEVIATION)
     several = _validate.count("copies", copies, _COPIES)
-    random = np.random.default_rng(_validate.count("seed", seed, _SEED))
-    found: Array = known + sigma * random.standard_normal((several, *known.shape))
-    return found
+    random = np.random.default_rng(_validate.count("seed", seed, SEED))
+    return np.asarray(known + sigma * random.standard_normal((several, *known.shape)))
 
 
 def neighbour_scores(losses: ArrayLike, neighbour_losses: ArrayLike) -> Array:
@@ -352,8 +313,7 @@ def neighbour_scores(losses: ArrayLike, neighbour_losses: ArrayLike) -> Array:
     if near.shape[1:] != at.shape:
         allowed = f"losses of several neighbours, of shape (k, {', '.join(map(str, at.shape))})"
         raise ParameterError("neighbour_losses", f"an array of shape {near.shape}", allowed)
-    found: Array = near.mean(axis=0) - at
-    return found
+    return np.asarray(near.mean(axis=0) - at)
 
 
 def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any) -> Array:
@@ -365,7 +325,7 @@ def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any
     Args:
         losses: The loss at each record, shape (n,).
         neighbour_losses: The losses at its neighbours, shape (levels, k, n).
-        included: Whether each record was in training, shape (n,); some were, and some not.
+        included: Whether each record was in training, shape (n,).
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -374,8 +334,7 @@ def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any
         array([1., 1.])
     """
     at = numbers("losses", losses, "records")
-    levels = numbers("neighbour_losses", neighbour_losses, _LEVELS, fewest=3)
-    fits("neighbour_losses", levels, at.shape, _LEVELS)
+    levels = numbers("neighbour_losses", neighbour_losses, _LEVELS, fewest=3, last=at.shape)
     inside = flags("included", included, at.shape)
     if inside.all() or not inside.any():
         raise ParameterError("included", "records of one kind", "of records in and records out")
@@ -384,12 +343,9 @@ def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any
 
 
 def dirac_direction(size: int, coordinate: int) -> Array:
-    """Return the unit vector of one coordinate: a canary where other gradients are small.
+    """Return the unit vector of one of so many coordinates, from 0: a canary.
 
-    Args:
-        size: The number of parameters d.
-        coordinate: Which of them, from 0 to d - 1; one that other records hardly move, as the
-            weights of a pixel that is always black.
+    One that other records hardly move, as the weight of a pixel that is always black.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -404,11 +360,7 @@ def dirac_direction(size: int, coordinate: int) -> Array:
 
 
 def random_direction(size: int, *, seed: int) -> Array:
-    """Return a unit vector of uniform direction: nearly orthogonal to gradients that are few.
-
-    Args:
-        size: The number of parameters d.
-        seed: Of numpy's generator.
+    """Return a vector of length 1 and uniform direction, nearly orthogonal to few gradients.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -416,10 +368,9 @@ def random_direction(size: int, *, seed: int) -> Array:
         True
     """
     length = _validate.count("size", size, _SIZE)
-    random = np.random.default_rng(_validate.count("seed", seed, _SEED))
+    random = np.random.default_rng(_validate.count("seed", seed, SEED))
     found = random.standard_normal(length)
-    unit: Array = found / np.linalg.norm(found)
-    return unit
+    return np.asarray(found / np.linalg.norm(found))
 
 
 def canary_projections(sums: ArrayLike, direction: ArrayLike, *, norm: float) -> Array:
@@ -445,10 +396,9 @@ def canary_projections(sums: ArrayLike, direction: ArrayLike, *, norm: float) ->
     length = float(np.linalg.norm(canary))
     if not length > 0.0:
         raise ParameterError("direction", "a vector of length 0", "a vector that is not 0")
-    released = numbers("sums", sums, "(..., parameters)", most=_MOST_AXES)
-    fits("sums", released, canary.shape, "(..., parameters)")
-    found: Array = np.asarray(released @ (canary / length)) / _validate.real("norm", norm, _NORM)
-    return found
+    released = numbers("sums", sums, "(..., parameters)", most=_MOST_AXES, last=canary.shape)
+    unit = _validate.real("norm", norm, _NORM)
+    return np.asarray(np.asarray(released @ (canary / length)) / unit)
 
 
 def canary_scores(projections: ArrayLike, *, noise_multiplier: Any, rate: float = 1.0) -> Array:
@@ -482,8 +432,7 @@ def canary_scores(projections: ArrayLike, *, noise_multiplier: Any, rate: float 
     gains = (steps - 0.5) / noise**2
     if q < 1.0:
         gains = np.logaddexp(np.log1p(-q), np.log(q) + gains)
-    found: Array = gains.sum(axis=-1)
-    return found
+    return np.asarray(gains.sum(axis=-1))
 
 
 def first_layer_input(weight_gradient: ArrayLike, bias_gradient: ArrayLike) -> Array:
@@ -516,8 +465,7 @@ def first_layer_input(weight_gradient: ArrayLike, bias_gradient: ArrayLike) -> A
     if not largest > 0.0:
         raise ParameterError("bias_gradient", "0 for every output", "a gradient that is not 0")
     shares = errors / largest
-    found: Array = (shares @ weights) / (shares @ shares) / largest
-    return found
+    return np.asarray((shares @ weights) / (shares @ shares) / largest)
 
 
 def nearest_candidate(observed: ArrayLike, candidates: ArrayLike) -> NDArray[np.intp]:
@@ -545,7 +493,7 @@ def nearest_candidate(observed: ArrayLike, candidates: ArrayLike) -> NDArray[np.
         array([0, 1])
     """
     known = numbers("candidates", candidates, "(candidates, parameters)", fewest=2)
-    seen = numbers("observed", observed, "(..., parameters)", most=_MOST_AXES)
-    fits("observed", seen, known.shape[1:], "(..., parameters)")
+    axes = "(..., parameters)"
+    seen = numbers("observed", observed, axes, most=_MOST_AXES, last=known.shape[1:])
     closeness = seen @ known.T - 0.5 * (known**2).sum(axis=1)
     return np.asarray(np.argmax(closeness, axis=-1))

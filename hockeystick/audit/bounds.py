@@ -123,13 +123,7 @@ def lower_mu(
         for any mu' below the value. The epsilon that a mu has bounds that of the mechanism only
         where its trade-off function is that of a Gaussian.
 
-    Args:
-        scores_in: As for ``lower_epsilon``.
-        scores_out: As for ``lower_epsilon``.
-        confidence: In (0, 1).
-        threshold: As for ``lower_epsilon``.
-        share: As for ``lower_epsilon``.
-        seed: As for ``lower_epsilon``.
+    Arguments are those of ``lower_epsilon``.
 
     References:
         Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security
@@ -150,19 +144,13 @@ def lower_curve(
 ) -> tuple[OperatingPoint, ...]:
     """Return points below the attack's curve of true and false positives, which hold together.
 
+    There is one for each of the ranks 1, 3, 9, ... of both kinds of scores, by rising ``fpr``.
+    Arguments are those of ``lower_epsilon``.
+
     Guarantees:
         With probability at least ``confidence``, for all points at once: the false positive rate
         of the rule is at most ``fpr`` and its true positive rate at least ``tpr``, so that the best
         attack's curve passes above every point.
-
-    Args:
-        scores_in: As for ``lower_epsilon``.
-        scores_out: As for ``lower_epsilon``.
-        confidence: In (0, 1).
-        seed: As for ``lower_epsilon``.
-
-    Returns:
-        A point for each of the ranks 1, 3, 9, ... of both kinds of scores, by rising ``fpr``.
 
     References:
         Clopper and Pearson 1934 with the beta law of order statistics, and Bonferroni's inequality.
@@ -205,16 +193,9 @@ def falsify(
         noise has f = 0 and is consistent with everything; one that releases nothing has
         f = 1 - alpha.
 
-    Args:
-        plan: What was claimed to run: a mechanism or plan, a notion such as ``hs.GDP(1.0)``, or a
-            trade-off function.
-        scores_in: As for ``lower_epsilon``.
-        scores_out: As for ``lower_epsilon``; what neighbours are is the plan's adjacency.
-        confidence: In (0, 1).
-        delta: Where a lower bound on epsilon is to stand beside the verdict; both hold together.
-        threshold: As for ``lower_epsilon``.
-        share: As for ``lower_epsilon``.
-        seed: As for ``lower_epsilon``.
+    The plan is a mechanism, a notion such as ``hs.GDP(1.0)``, or a trade-off function; neighbours
+    are those of its adjacency. With a delta a lower bound on epsilon stands beside the verdict, and
+    both hold together. Other arguments are those of ``lower_epsilon``.
 
     Raises:
         ParameterError: As for ``lower_epsilon``, or if the plan is none.
@@ -231,8 +212,6 @@ def falsify(
         >>> scores = random.normal(1, 0.5, 1000), random.normal(0, 0.5, 1000)
         >>> print(audit.falsify(hs.Gaussian(noise_multiplier=1.0), *scores))
         refuted with confidence 0.95: ...
-        >>> print(audit.falsify(hs.Gaussian(noise_multiplier=0.5), *scores))
-        not refuted at confidence 0.95: ...; consistent is not a proof of privacy
     """
     f = tradeoff_of("plan", plan)
     at = None if delta is None else real("delta", delta)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
+from scipy import special
 
-from hockeystick._validate import Domain, count, real, whole_numbers
+from hockeystick._validate import count, real, whole_numbers
 from hockeystick.audit.bounds import premises_of, tradeoff_of
 from hockeystick.audit.region import SPARE, at_least
 from hockeystick.audit.results import Consistent, LowerBound, Refuted
@@ -31,7 +32,6 @@ _ASSUMPTIONS: Final = (
 _FEWEST_GUESSES: Final = 8
 _RATIO: Final = 3
 _GUESSES: Final = whole_numbers("r", 1, (10, 10_000))
-_RATE: Final = Domain(symbol="d", low=0, high=1, typical=(1e-9, 1e-3))
 _LINES: Final = 160
 _MOST_CORNERS: Final = 1000
 # Deltas that are told less precisely than this, among many, are asked for one by one.
@@ -87,7 +87,7 @@ def one_run(
         >>> 2.0 < audit.one_run(scores, included, delta=1e-5, guesses=1000).value < 4.0
         True
     """
-    at = real("delta", delta, _RATE)
+    at = real("delta", delta)
     alpha, went = outcomes(scores, included, confidence, guesses, seed)
     return LowerBound(
         max(epsilon_by_binomial(one, at, alpha) for one in went),
@@ -113,14 +113,7 @@ def one_run_mu(
 
     With probability at least ``confidence`` the mechanism is not mu'-GDP for any mu' below the
     value. The epsilon that a mu has bounds that of the mechanism only where its trade-off function
-    is that of a Gaussian.
-
-    Args:
-        scores: As for ``one_run``.
-        included: As for ``one_run``.
-        confidence: In (0, 1).
-        guesses: As for ``one_run``.
-        seed: As for ``one_run``.
+    is that of a Gaussian. Arguments are those of ``one_run``.
 
     References:
         Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024.
@@ -155,19 +148,8 @@ def falsify_one_run(
     """Return whether one run with many canaries contradicts the certified trade-off function.
 
     If what ran is what the plan describes, for neighbours that differ in one canary, the answer is
-    ``Refuted`` with probability at most ``1 - confidence``. ``Consistent`` guarantees nothing.
-
-    Args:
-        plan: What was claimed to run: a mechanism or plan, or a trade-off function.
-        scores: As for ``one_run``.
-        included: As for ``one_run``.
-        confidence: In (0, 1).
-        guesses: As for ``one_run``.
-        seed: As for ``one_run``.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or the plan is none.
-        UnsupportedError: If no privacy loss is known for a part of the plan.
+    ``Refuted`` with probability at most ``1 - confidence``. ``Consistent`` guarantees nothing. The
+    plan is as for ``falsify``, other arguments and errors as for ``one_run``.
 
     References:
         Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024, with
@@ -205,10 +187,9 @@ class Guesses:
 def outcomes(
     scores: ArrayLike, included: ArrayLike, confidence: float, guesses: int | None, seed: int
 ) -> tuple[float, list[Guesses]]:
-    """Return how each number of guesses went, and the error probability of each; or raise.
+    """Return the error probability of each number of guesses, and how it went; or raise.
 
-    The highest scores are guessed to be "in", the lowest "out"; ties are in an order that no one
-    can have arranged.
+    Ties are in an order that no one can have arranged.
     """
     known = checked_scores("scores", scores)
     took_part = flags("included", included, (known.size,))
@@ -238,7 +219,6 @@ def _numbers(guesses: int | None, canaries: int) -> list[int]:
 
 
 def _in_advance(went: list[Guesses]) -> str:
-    """Return what was fixed in advance, in words."""
     return _FIXED if len(went) == 1 else _SEVERAL.format(len(went))
 
 
@@ -353,9 +333,7 @@ def largest_rejected(guesses: Guesses, alpha: float, inverse: Inverse) -> float:
 
 def of_gaussians(rates: Array, mu: Array) -> Array:
     """Return ``Phi(PhiInv(r) - mu)``, the inverse for mu-GDP."""
-    from scipy.special import ndtr, ndtri
-
-    return np.asarray(ndtr(np.asarray(ndtri(rates)) - mu))
+    return np.asarray(special.ndtr(np.asarray(special.ndtri(rates)) - mu))
 
 
 def of_lines(epsilons: Array, deltas: Array) -> Inverse:

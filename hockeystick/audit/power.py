@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Final, final
+from dataclasses import dataclass
+from typing import Final, final
 
 import numpy as np
+from scipy import special
 
 from hockeystick._validate import Domain, count, real, whole_numbers
 from hockeystick.audit.bounds import tradeoff_of
@@ -53,10 +54,6 @@ class Detection:
     power: float
     confidence: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the test ready for JSON."""
-        return {"kind": "detection", **asdict(self)}
-
     def __str__(self) -> str:
         return (
             f"{self.trials} trials of each kind refute the claim with probability at least "
@@ -75,9 +72,8 @@ def trials_needed(
 
     By exact binomial sums for the best attack on the actual mechanism, at the threshold that tells
     the two trade-off functions apart best, for ``falsify(..., threshold=..., share=...)``;
-    ``detection`` says which these are. With that many trials the power is at least ``power``; up to
-    a part in a thousand fewer may do. A weaker attack needs more, and a threshold chosen from the
-    scores needs more.
+    ``detection`` says which these are. Up to a part in a thousand fewer may do; a weaker attack, or
+    a threshold chosen from the scores, needs more.
 
     Args:
         claimed: What is claimed to run: a mechanism, a plan, or a trade-off function.
@@ -118,14 +114,9 @@ def detection(
         The power is a proven lower end of the probability that ``falsify`` with a threshold at
         ``fpr`` and ``share`` answers ``Refuted``, where the best attack on the actual mechanism is
         run, up to the round-off of SciPy's binomial sums. Where the order of neighbours matters,
-        it is that of the order which is easier to tell apart at that rate: the trials may have to
-        call the other neighbour "in".
+        it is that which is easier to tell apart: the trials may have to call the other one "in".
 
-    Args:
-        claimed: As for ``trials_needed``.
-        actual: As for ``trials_needed``.
-        trials: Trials of each kind, an integer >= 1.
-        confidence: The confidence of the refutation, in (0, 1).
+    Arguments are those of ``trials_needed``, and the trials of each kind, an integer >= 1.
 
     Example:
         >>> import hockeystick as hs
@@ -186,10 +177,8 @@ def _best_test(claimed: object, actual: object, alpha: float) -> _Test:
     With n trials of each kind the logarithm of the likelihood ratio is about n times the least sum
     of the two relative entropies from a point of the actual curve to the claimed one.
     """
-    from scipy.special import ndtr
-
     f, truth = tradeoff_of("claimed", claimed), tradeoff_of("actual", actual)
-    rates, others = np.asarray(ndtr(_RATES)), np.asarray(ndtr(_CLAIMED_RATES))
+    rates, others = np.asarray(special.ndtr(_RATES)), np.asarray(special.ndtr(_CLAIMED_RATES))
     hits, allowed = truth.power_bounds(rates)[0], f.power(others)
     of_hits = _relative_entropy(hits[:, np.newaxis], allowed)
     of_errors = _relative_entropy(rates[:, np.newaxis], others)
@@ -207,9 +196,7 @@ def _best_test(claimed: object, actual: object, alpha: float) -> _Test:
 
 
 def _relative_entropy(p: Array, of: Array) -> Array:
-    from scipy.special import rel_entr
-
-    return np.asarray(rel_entr(p, of) + rel_entr(1.0 - p, 1.0 - of))
+    return np.asarray(special.rel_entr(p, of) + special.rel_entr(1.0 - p, 1.0 - of))
 
 
 def _share(of_hits: float, of_errors: float, alpha: float) -> float:
@@ -218,9 +205,7 @@ def _share(of_hits: float, of_errors: float, alpha: float) -> float:
 
     def width(share: float) -> float:
         for_errors, for_hits = quarter_ellipse(alpha, share, _CELLS)
-        from scipy.special import ndtri
-
-        b, a = -float(ndtri(for_errors[-1])), -float(ndtri(for_hits[0]))
+        b, a = -float(special.ndtri(for_errors[-1])), -float(special.ndtri(for_hits[0]))
         return a * a * of_hits / total + b * b * of_errors / total
 
     return min(_SHARES, key=width)

@@ -36,6 +36,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from hockeystick.audit.results import OperatingPoint
 from hockeystick.audit.scores import Array
@@ -101,16 +102,11 @@ def ranks(trials: int) -> list[int]:
 
 def at_rank(side: Side, rank: int, both: tuple[Array, Array], levels: Levels, seed: int) -> Rule:
     """Return the test at a rank of sorted scores, "in" and "out"."""
-    inside, outside = both
-    if side == "out":
-        threshold = float(outside[outside.size - rank])
-        hits = _beyond(-threshold, rank, -outside[::-1], -inside[::-1], seed)
-        counts = Counts(rank - 1, outside.size, hits, inside.size)
-    else:
-        threshold = float(inside[rank - 1])
-        hits = _beyond(threshold, rank, inside, outside, seed)
-        counts = Counts(rank - 1, inside.size, hits, outside.size)
-    return Rule(side, threshold, side == "out", counts, levels)
+    above = side == "out"
+    errs, other = (-both[1][::-1], -both[0][::-1]) if above else both
+    at = float(errs[rank - 1])
+    counts = Counts(rank - 1, errs.size, _beyond(at, rank, errs, other, seed), other.size)
+    return Rule(side, -at if above else at, above, counts, levels)
 
 
 def _beyond(threshold: float, rank: int, errs: Array, other: Array, seed: int) -> int:
@@ -184,32 +180,26 @@ _LARGEST_STEP: Final = 1e-3
 
 def upper_rate(count: Count, trials: Count, level: Array) -> Array:
     """Return a probability at which so small a count has at most a probability of the level."""
-    from scipy.special import betaincc, betainccinv
-
     k, level = np.broadcast_arrays(np.asarray(count, dtype=np.float64), level)
     a, b = k + 1.0, np.maximum(trials - k, 1.0)
-    rate = np.asarray(betainccinv(a, b, level * (1.0 - SPARE)), dtype=np.float64)
-    rate = _widened(rate, lambda r: betaincc(a, b, r) <= level, 1.0)
+    rate = np.asarray(special.betainccinv(a, b, level * (1.0 - SPARE)), dtype=np.float64)
+    rate = _widened(rate, lambda r: special.betaincc(a, b, r) <= level, 1.0)
     return np.where(k >= trials, 1.0, np.minimum(rate, 1.0))
 
 
 def lower_rate(count: Count, trials: Count, level: Array) -> Array:
     """Return a probability at which so large a count has at most a probability of the level."""
-    from scipy.special import betainc, betaincinv
-
     k, level = np.broadcast_arrays(np.asarray(count, dtype=np.float64), level)
     a, b = np.maximum(k, 1.0), trials - k + 1.0
-    rate = np.asarray(betaincinv(a, b, level * (1.0 - SPARE)), dtype=np.float64)
-    rate = _widened(rate, lambda r: betainc(a, b, r) <= level, -1.0)
+    rate = np.asarray(special.betaincinv(a, b, level * (1.0 - SPARE)), dtype=np.float64)
+    rate = _widened(rate, lambda r: special.betainc(a, b, r) <= level, -1.0)
     return np.where(k <= 0, 0.0, rate)
 
 
 def at_least(count: Array, trials: int, rate: Array | float) -> Array:
     """Return ``P[Bin(n, p) >= k]``, as SciPy rounds it."""
-    from scipy.special import betainc
-
     inside = np.clip(count, 1.0, trials)
-    value = np.asarray(betainc(inside, trials - inside + 1.0, rate), dtype=np.float64)
+    value = np.asarray(special.betainc(inside, trials - inside + 1.0, rate), dtype=np.float64)
     return np.where(count <= 0, 1.0, np.where(count > trials, 0.0, value))
 
 
@@ -300,12 +290,10 @@ def quarter_ellipse(alpha: float, share: float, cells: int = CELLS) -> Levels:
     The region misses the true rates with probability alpha at most, and a share in (0, 1) of
     ``Phi(-a) + Phi(-b)`` is that of the errors.
     """
-    from scipy.special import ndtr
-
     a, b = _axes(min(alpha, _LARGEST_ALPHA), share)
     s = np.linspace(0.0, 0.5 * math.pi, cells + 1)
-    for_errors = np.asarray(ndtr(-b * np.sin(s[1:])) * (1.0 - SPARE))
-    for_hits = np.asarray(ndtr(-a * np.cos(s[:-1])) * (1.0 - SPARE))
+    for_errors = np.asarray(special.ndtr(-b * np.sin(s[1:])) * (1.0 - SPARE))
+    for_hits = np.asarray(special.ndtr(-a * np.cos(s[:-1])) * (1.0 - SPARE))
     for levels in (for_errors, for_hits):
         levels.setflags(write=False)
     return for_errors, for_hits
@@ -323,9 +311,7 @@ def _axes(alpha: float, share: float) -> tuple[float, float]:
 
 def _axes_of(total: float, share: float) -> tuple[float, float]:
     """Return the axes a and b of which ``Phi(-a) + Phi(-b)`` is a total."""
-    from scipy.special import ndtri
-
-    return -float(ndtri((1.0 - share) * total)), -float(ndtri(share * total))
+    return -float(special.ndtri((1.0 - share) * total)), -float(special.ndtri(share * total))
 
 
 def outside_probability(a: float, b: float) -> float:
@@ -334,14 +320,12 @@ def outside_probability(a: float, b: float) -> float:
     ``Phi(-b)/2 + Phi(-a) + integral over u in (0, a) of phi(u) Phi(-b sqrt(1 - u^2/a^2))``, by
     Gauss and Legendre in the angle, in which the integrand is entire.
     """
-    from scipy.special import ndtr
-
     nodes, weights = _rule()
     angle = 0.25 * math.pi * (nodes + 1.0)
     density = np.exp(-0.5 * (a * np.sin(angle)) ** 2) / math.sqrt(2.0 * math.pi)
-    inner = density * ndtr(-b * np.cos(angle)) * a * np.cos(angle)
+    inner = density * special.ndtr(-b * np.cos(angle)) * a * np.cos(angle)
     integral = 0.25 * math.pi * float(weights @ inner)
-    return 0.5 * float(ndtr(-b)) + float(ndtr(-a)) + integral
+    return 0.5 * float(special.ndtr(-b)) + float(special.ndtr(-a)) + integral
 
 
 @cache
@@ -382,6 +366,6 @@ def mus(corners: Region) -> Array:
 
 def _quantile(below: Array, above: Array) -> Array:
     """Return ``PhiInv`` of a probability, given with the rest, whichever is smaller."""
-    from scipy.special import ndtri
-
-    return np.asarray(np.where(below <= 0.5, ndtri(below), -np.asarray(ndtri(above))))
+    return np.asarray(
+        np.where(below <= 0.5, special.ndtri(below), -np.asarray(special.ndtri(above)))
+    )

@@ -6,7 +6,6 @@ None of these is a proof of privacy: an attack that finds nothing may be a weak 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, asdict, dataclass, fields
 from typing import Any, Final, Literal, final
 
@@ -25,7 +24,7 @@ class OperatingPoint:
 
     Args:
         rule: When the test says "in", in words.
-        threshold: The score it compares with; nan where the test is no threshold on scores.
+        threshold: The score it compares with.
         fpr: The false positive rate of the deciding point, rounded up.
         tpr: The true positive rate of that point, rounded down.
         false_positives: How many of the "out" trials count as false positives, at most.
@@ -46,13 +45,8 @@ class OperatingPoint:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the point ready for JSON."""
-        return asdict(self) | {"threshold": _finite(self.threshold)}
-
-    def __str__(self) -> str:
-        return (
-            f"{self.rule}: {self.false_positives} of {self.out_trials} out, "
-            f"{self.true_positives} of {self.in_trials} in"
-        )
+        told = str(self.threshold) if math.isinf(self.threshold) else self.threshold
+        return asdict(self) | {"threshold": told}
 
 
 @final
@@ -96,9 +90,7 @@ class LowerBound:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the bound ready for JSON."""
-        point = None if self.point is None else self.point.as_dict()
-        told = {"kind": "lower bound", "value": jsonable(self.value), "point": point}
-        return {**_fields(self), **told, "assumptions": list(self.assumptions)}
+        return {**_told(self, "lower bound"), "value": jsonable(self.value)}
 
     def __str__(self) -> str:
         at = "" if self.delta is None else f" at delta {self.delta:g}"
@@ -110,7 +102,7 @@ class LowerBound:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(ABC):
+class Verdict:
     """What the trials say of a claim.
 
     Args:
@@ -141,14 +133,7 @@ class Verdict(ABC):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict ready for JSON."""
-        names = ("point", "epsilon", "claimed_epsilon")
-        told = {name: getattr(self, name) for name in names}
-        parts = {name: one if one is None else one.as_dict() for name, one in told.items()}
-        rest = {"kind": type(self).__name__.lower(), "assumptions": list(self.assumptions)}
-        return {**_fields(self), **parts, **rest}
-
-    @abstractmethod
-    def __str__(self) -> str: ...
+        return _told(self, type(self).__name__.lower())
 
 
 @final
@@ -164,7 +149,17 @@ class Refuted(Verdict):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return f"refuted with confidence {plain(self.confidence)}: {self.claim}{_because(self)}"
+        told = (
+            f"refuted with confidence {plain(self.confidence)}: {self.claim} ({self.trials} "
+            f"trials, {self.method})"
+        )
+        if self.point is None or self.claimed_tpr is None:
+            return told
+        return (
+            f"{told}. At a false positive rate of {nearest(self.point.fpr, 3)} it allows a true "
+            f"positive rate of at most {nearest(self.claimed_tpr, 3)}, and the attack has at least "
+            f"{nearest(self.point.tpr, 3)}"
+        )
 
 
 @final
@@ -184,25 +179,8 @@ class Consistent(Verdict):
         )
 
 
-def _because(verdict: Refuted) -> str:
-    """Return what refutes a claim, in words."""
-    how = f" ({verdict.trials} trials, {verdict.method})"
-    if verdict.point is None or verdict.claimed_tpr is None:
-        return how
-    point = verdict.point
-    return (
-        f"{how}. At a false positive rate of {nearest(point.fpr, 3)} it allows a true positive rate"
-        f" of at most {nearest(verdict.claimed_tpr, 3)}, and the attack has at least "
-        f"{nearest(point.tpr, 3)}"
-    )
-
-
-def _fields(one: Any) -> dict[str, Any]:
-    return {field.name: getattr(one, field.name) for field in fields(one)}
-
-
-def _finite(value: float) -> float | str | None:
-    """Return a number as strict JSON can hold it, None for nan."""
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+def _told(one: LowerBound | Verdict, kind: str) -> dict[str, Any]:
+    """Return the fields ready for JSON."""
+    told = {field.name: getattr(one, field.name) for field in fields(one)}
+    parts = {name: value.as_dict() for name, value in told.items() if hasattr(value, "as_dict")}
+    return {**told, **parts, "kind": kind, "assumptions": list(one.assumptions)}

@@ -24,10 +24,10 @@ Array: TypeAlias = NDArray[np.float64]
 # The kinds of numpy that hold real numbers, and those that hold truth values as 0 and 1.
 _REAL: Final = "fiu"
 _FLAGS: Final = "biuf"
-_CONFIDENCE: Final = Domain(
+CONFIDENCE: Final = Domain(
     symbol="1 - a", low=0, high=1, low_open=True, high_open=True, typical=(0.9, 0.99)
 )
-_SEED: Final = Domain(symbol="s", low=0, high=2**63 - 1, typical=(0, 100), whole=True)
+SEED: Final = Domain(symbol="s", low=0, high=2**63 - 1, typical=(0, 100), whole=True)
 _COLUMNS: Final = ("score", "included")
 _ARRAYS: Final = ("scores_in", "scores_out")
 _TRUE: Final = frozenset({"1", "1.0", "true", "t", "yes", "y", "in"})
@@ -46,17 +46,26 @@ def _as_array(name: str, values: Any, allowed: str) -> NDArray[Any]:
 
 
 def numbers(
-    name: str, values: Any, axes: str, *, fewest: int = 1, most: int | None = None
+    name: str,
+    values: Any,
+    axes: str,
+    *,
+    fewest: int = 1,
+    most: int | None = None,
+    last: tuple[int, ...] = (),
 ) -> Array:
-    """Return values as an array of finite floats, not empty, with so many axes, or raise."""
-    last, allowed = fewest if most is None else most, f"finite numbers for {axes}"
+    """Return an array of finite floats, not empty, with so many axes, the last of a shape."""
+    most, allowed = fewest if most is None else most, f"finite numbers for {axes}"
     array = _as_array(name, values, allowed)
     real = array.dtype.kind in _REAL
     with np.errstate(over="ignore"):
         found = np.asarray(array, dtype=np.float64) if real else array
-    if not real or not fewest <= found.ndim <= last or found.size == 0:
+    if not real or not fewest <= found.ndim <= most or found.size == 0:
         told = f"an array of {found.dtype} of shape {found.shape}"
         raise ParameterError(name, told, allowed)
+    if last and found.shape[-len(last) :] != last:
+        told = f"an array of shape {found.shape}"
+        raise ParameterError(name, told, f"{allowed}, of shape {last}")
     if not np.isfinite(found).all():
         count = int(np.sum(~np.isfinite(found)))
         raise ParameterError(name, f"{count} that are not finite", allowed)
@@ -74,14 +83,6 @@ def flags(name: str, values: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     return array.astype(np.bool_)
 
 
-def fits(name: str, array: Array, shape: tuple[int, ...], axes: str) -> Array:
-    """Return an array whose last axes have this shape, or raise."""
-    if array.shape[array.ndim - len(shape) :] != shape:
-        allowed = f"numbers for {axes}, of shape {shape}"
-        raise ParameterError(name, f"an array of shape {array.shape}", allowed)
-    return array
-
-
 def checked_scores(name: str, values: ArrayLike) -> Array:
     """Return scores as floats, or raise; infinite ones are only compared, as all others."""
     scores = _as_array(name, values, _ALLOWED)
@@ -96,7 +97,7 @@ def checked_scores(name: str, values: ArrayLike) -> Array:
 
 def error_probability(confidence: object) -> float:
     """Return 1 - confidence, of the decimal that the confidence prints as."""
-    given = real("confidence", confidence, _CONFIDENCE)
+    given = real("confidence", confidence, CONFIDENCE)
     from hockeystick.numerics import decimal
 
     return min(float(1 - decimal(given)), 1.0 - given) or math.ulp(0.0)
@@ -108,7 +109,7 @@ def mixed_seed(seed: object, *given: NDArray[Any]) -> int:
     With a seed alone, ties would fall in the same way in all audits of as many scores, and the
     error probability of those could be anything: it would be right over seeds only.
     """
-    digest = hashlib.blake2b(count("seed", seed, _SEED).to_bytes(8, "little"), digest_size=16)
+    digest = hashlib.blake2b(count("seed", seed, SEED).to_bytes(8, "little"), digest_size=16)
     for one in given:
         digest.update(one.size.to_bytes(8, "little"))
         digest.update(np.ascontiguousarray(one).tobytes())
@@ -215,22 +216,19 @@ def _rows_of_arrays(file: Path) -> list[tuple[Any, Any]]:
     """Return score and inclusion of each row, or raise; objects for pickle are refused."""
     with open(file, "rb") as held:
         loaded = np.load(held, allow_pickle=False)
-        arrays = {**loaded} if isinstance(loaded, np.lib.npyio.NpzFile) else {"": loaded}
-    if "" in arrays:
-        both = arrays[""]
-        if both.ndim != 2 or both.shape[1] != 2:
-            raise ValueError(f"it must have shape (m, 2), score and inclusion; got {both.shape}")
-        arrays = dict(zip(_COLUMNS, both.T, strict=True))
-    names = next((both for both in (_ARRAYS, _COLUMNS) if set(both) <= set(arrays)), None)
-    if names is None:
-        got = ", ".join(sorted(arrays)) or "none"
+        arrays = {**loaded} if isinstance(loaded, np.lib.npyio.NpzFile) else None
+    if arrays is None:
+        if loaded.ndim != 2 or loaded.shape[1] != 2:
+            raise ValueError(f"it must have shape (m, 2), score and inclusion; got {loaded.shape}")
+        return [(score, took_part) for score, took_part in loaded.tolist()]
+    both = next((names for names in (_ARRAYS, _COLUMNS) if {*names} <= {*arrays}), None)
+    if both is None:
         allowed = "arrays 'scores_in' and 'scores_out', or 'score' and 'included'"
-        raise ValueError(f"it must have {allowed}; got {got}")
-    first, second = (arrays[name] for name in names)
-    same = names == _ARRAYS or first.shape == second.shape
-    if first.ndim != 1 or second.ndim != 1 or not same:
+        raise ValueError(f"it must have {allowed}; got {', '.join(sorted(arrays)) or 'none'}")
+    first, second = (arrays[name] for name in both)
+    if first.ndim != 1 or second.ndim != 1 or (both == _COLUMNS and first.size != second.size):
         shapes = f"{first.shape} and {second.shape}"
         raise ValueError(f"arrays must have shape (m,), of one length; got {shapes}")
-    if names == _ARRAYS:
-        return [(one, 1) for one in first.tolist()] + [(one, 0) for one in second.tolist()]
-    return list(zip(first.tolist(), second.tolist(), strict=True))
+    if both == _COLUMNS:
+        return list(zip(first.tolist(), second.tolist(), strict=True))
+    return [(one, 1) for one in first.tolist()] + [(one, 0) for one in second.tolist()]

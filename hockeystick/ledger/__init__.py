@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hockeystick.ledger.audits import LedgerCheck, LedgerStatus, NewPrice, Repricing
+from hockeystick.ledger.book import Reservation, ReservationState
 from hockeystick.ledger.entries import Entry, EntryKind
 from hockeystick.ledger.ledger import Ledger, LedgerCharge, datasets
-from hockeystick.ledger.reservation import Reservation, ReservationState
 from hockeystick.ledger.reserved_run import CountedRun, ReservedRun
 
 __all__ = [

@@ -58,14 +58,12 @@ def costs_of(text: str) -> Costs:
         raise ValueError(f"no exact numbers: {text}") from error
 
 
-Rounding: TypeAlias = Callable[[float], str]
-
-_SHOWN_ORDERS: Final = 3
+_SHOWN: Final = 3
 _DIGITS: Final = 6
 
 
 def upward(value: float) -> str:
-    """Return a number rounded up, taken as the decimal that it prints as, as filters take it."""
+    """Return a number rounded up, taken as the decimal that it prints as."""
     return plain(float(Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(repr(value))))
 
 
@@ -74,7 +72,7 @@ def downward(value: float) -> str:
     return plain(float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(repr(value))))
 
 
-def amount(notion: Notion, rounded: Rounding) -> str:
+def amount(notion: Notion, rounded: Callable[[float], str]) -> str:
     """Return a guarantee in a few words, its numbers rounded."""
     match notion:
         case PureDP():
@@ -89,8 +87,7 @@ def amount(notion: Notion, rounded: Rounding) -> str:
             return f"mu {rounded(notion.mu)}"
         case RenyiDP():
             pairs = [f"{rounded(one)} at order {plain(order)}" for order, one in notion.divergences]
-            more = len(pairs) - _SHOWN_ORDERS
-            shown = ", ".join(pairs[:_SHOWN_ORDERS])
-            return f"divergence {shown}" + (f" and {more} more" if more > 0 else "")
+            more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+            return f"divergence {', '.join(pairs[:_SHOWN])}{more}"
         case _:
             raise NotImplementedError(type(notion).__name__)

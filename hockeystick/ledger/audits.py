@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import LedgerError
 from hockeystick.ledger.amounts import Costs, minus, plus
-from hockeystick.ledger.book import Book
 from hockeystick.ledger.dataset import Terms
-from hockeystick.ledger.entries import NOTHING_RAN, START, Chain, Entry, EntryKind
+from hockeystick.ledger.entries import NOTHING_RAN, START, Entry, EntryKind
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import Notion
 
 if TYPE_CHECKING:
     from hockeystick.ledger.database import Transaction
+
+_UNCOUNTED: Final = (EntryKind.OPEN, EntryKind.REFUSE)
+# What may have happened last to the reservation of an entry of a kind.
+_AFTER: Final[dict[str, tuple[str | None, ...]]] = {
+    EntryKind.RESERVE: (None,),
+    EntryKind.COMMIT: (EntryKind.RESERVE,),
+    EntryKind.RELEASE: (EntryKind.RESERVE,),
+    EntryKind.REPRICE: (EntryKind.RESERVE, EntryKind.COMMIT),
+}
 
 
 @final
@@ -72,17 +79,8 @@ class LedgerCheck:
         return not self.problems
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewPrice:
-    """A reservation that this library prices otherwise than the ledger does.
-
-    Args:
-        key: Whose price.
-        mechanism: What counts.
-        old: Its price in the ledger, as a guarantee, rounded up.
-        new: Its price by this library, likewise.
-    """
+class NewPrice(NamedTuple):
+    """A reservation that this library prices otherwise: what counts, its old and new price."""
 
     key: str
     mechanism: Mechanism
@@ -90,95 +88,13 @@ class NewPrice:
     new: Notion
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repricing:
-    """What ``Ledger.reprice`` changes.
-
-    Args:
-        changed: The reservations whose price changes.
-        spent: What is charged before it.
-        repriced: What is charged after it.
-        recorded: Whether it was written.
-    """
+class Repricing(NamedTuple):
+    """What ``Ledger.reprice`` changes, what is charged before and after, whether it was written."""
 
     changed: tuple[NewPrice, ...]
     spent: Notion
     repriced: Notion
     recorded: bool
-
-
-_UNCOUNTED = (EntryKind.OPEN, EntryKind.REFUSE)
-_AFTER = {
-    EntryKind.RESERVE: (None,),
-    EntryKind.COMMIT: (EntryKind.RESERVE,),
-    EntryKind.RELEASE: (EntryKind.RESERVE,),
-    EntryKind.REPRICE: (EntryKind.RESERVE, EntryKind.COMMIT),
-}
-
-
-def status_of(book: Book, dataset: str) -> LedgerStatus:
-    """Return what is left of a budget."""
-    terms = book.terms(dataset)
-    with book.database.reading() as rows:
-        end = book.ends(rows, [dataset])[dataset]
-    return LedgerStatus(
-        dataset=dataset,
-        budget=terms.budget,
-        adjacency=terms.adjacency,
-        within=terms.within,
-        order=terms.order,
-        spent=terms.guarantee(end.spent),
-        remaining=terms.remaining(end.spent),
-        unresolved=end.unresolved,
-        entries=end.entries,
-        head=end.noted,
-    )
-
-
-def verified(book: Book, dataset: str, noted: tuple[int, str] | None) -> LedgerCheck:
-    """Go through a dataset's chain, and look for what it shares with other datasets."""
-    terms = book.terms(dataset)
-    problems = book.database.complaints()
-    with book.database.reading() as rows:
-        end = book.ends(rows, [dataset])[dataset]
-        entries = [*rows.entries(dataset)]
-        problems += problems_of(entries, terms, end, noted)
-        problems += _missing_elsewhere(rows, entries)
-    return LedgerCheck(dataset=dataset, head=end.noted, problems=tuple(problems))
-
-
-def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> Repricing:
-    """Price all that counts anew, and record what has changed if that is asked for."""
-    terms = book.terms(dataset)
-    with book.database.reading() as rows:
-        end, entries = book.ends(rows, [dataset])[dataset], [*rows.entries(dataset)]
-    # Prices are remembered, and computed before others have to wait.
-    changes = _changes(terms, end, entries)
-    if record:
-        with book.database.writing() as rows:
-            end = book.ends(rows, [dataset], lock=True)[dataset]
-            changes = _changes(terms, end, rows.entries(dataset))
-            for entry, _, _ in changes:
-                entry.check()
-            if changes:
-                again = partial(replace, kind=EntryKind.REPRICE, by=by, note=note)
-                rows.continued(end, [(again(one), price, spent) for one, price, spent in changes])
-    after = changes[-1][2] if changes else end.spent
-    return Repricing(
-        changed=tuple(
-            NewPrice(
-                key=entry.key,
-                mechanism=entry.reserved,
-                old=terms.guarantee(entry.costs),
-                new=terms.guarantee(price),
-            )
-            for entry, price, _ in changes
-        ),
-        spent=terms.guarantee(end.spent),
-        repriced=terms.guarantee(after),
-        recorded=record,
-    )
 
 
 def counting(entries: Iterable[Entry]) -> list[Entry]:
@@ -187,20 +103,20 @@ def counting(entries: Iterable[Entry]) -> list[Entry]:
     return [entry for entry in last.values() if entry.content != NOTHING_RAN]
 
 
-def _changes(
-    terms: Terms, end: Chain, entries: Iterable[Entry]
-) -> list[tuple[Entry, Costs, Costs]]:
-    """Return what this library prices otherwise, with the new price and what is spent after it."""
-    changes, spent = [], end.spent
+def repriced(
+    terms: Terms, end: Entry, entries: Iterable[Entry], **who: str
+) -> list[tuple[Entry, Entry]]:
+    """Return what counts and is priced otherwise now, each with the entry that would say so."""
+    changes, spent = [], end.total
     for entry in counting(entries):
         price = terms.price(entry.reserved)
         if price != entry.costs:
             spent = plus(minus(spent, entry.costs), price)
-            changes.append((entry, price, spent))
+            changes.append((entry, entry.priced(EntryKind.REPRICE, price, spent, **who)))
     return changes
 
 
-def _missing_elsewhere(rows: Transaction, entries: Iterable[Entry]) -> list[str]:
+def missing_elsewhere(rows: Transaction, entries: Iterable[Entry]) -> list[str]:
     """Return which reservations other datasets lack that were charged for them together."""
     found: dict[str, set[tuple[str, str, str]]] = {}
     problems = []
@@ -225,26 +141,22 @@ class _Walk:
     previous: str = START
     seq: int = 0
     prices: dict[str, Costs] = field(default_factory=dict)
-    stages: dict[str, EntryKind] = field(default_factory=dict)
+    stages: dict[str, str] = field(default_factory=dict)
 
 
 def problems_of(
-    entries: Iterable[Entry], terms: Terms, chain: Chain, noted: tuple[int, str] | None
+    entries: Sequence[Entry], terms: Terms, unresolved: int, noted: str | None
 ) -> list[str]:
-    """Return what is wrong with a chain: its entries, its end, and a head that was noted."""
+    """Return what is wrong with a chain: its entries, their end, and a head that was noted."""
     walk = _Walk(terms, terms.nothing)
     found: list[str] = []
-    met = noted is None
     for entry in entries:
         found += (f"entry {entry.seq}: {problem}" for problem in _of_entry(walk, entry))
-        met = met or (entry.seq + 1, entry.hash) == noted
-    if (walk.seq, walk.previous) != (chain.entries, chain.head):
-        found.append(f"the chain ends with entry {walk.seq - 1}, and not as its row says")
-    if not met and noted is not None:
-        found.append(f"the head that was noted, {noted[0]}:{noted[1]}, is not in the chain")
-    unresolved = sum(stage is EntryKind.RESERVE for stage in walk.stages.values())
-    if unresolved != chain.unresolved:
-        found.append(f"{unresolved} reservations are not resolved, and not {chain.unresolved}")
+    if noted is not None and noted not in {entry.head for entry in entries}:
+        found.append(f"the head that was noted, {noted}, is not in the chain")
+    reserved = sum(stage == EntryKind.RESERVE for stage in walk.stages.values())
+    if reserved != unresolved:
+        found.append(f"{reserved} reservations are not resolved, and not {unresolved}")
     return found
 
 
@@ -268,36 +180,33 @@ def _of_content(walk: _Walk, entry: Entry) -> Iterator[str]:
     if entry.kind == EntryKind.OPEN:
         if entry.seq:
             yield "it opens the dataset once more"
-        return
-    try:
-        kind = EntryKind(entry.kind)
-    except ValueError:
-        yield f"{entry.kind!r} is nothing that happens in a ledger"
-        return
-    if kind is EntryKind.REFUSE:
+    elif entry.kind == EntryKind.REFUSE:
         if any(entry.costs) or entry.total != walk.spent:
             yield "what was refused counts"
-        return
-    if walk.stages.get(entry.key) not in _AFTER[kind]:
-        yield f"a {kind} does not follow what happened to {entry.key!r} before"
-    yield from _of_sum(walk, entry, kind)
-    if kind is not EntryKind.REPRICE:
-        walk.stages[entry.key] = kind
+    elif entry.kind not in _AFTER:
+        yield f"{entry.kind!r} is nothing that happens in a ledger"
+    else:
+        if walk.stages.get(entry.key) not in _AFTER[entry.kind]:
+            yield f"a {entry.kind} does not follow what happened to {entry.key!r} before"
+        yield from _of_sum(walk, entry)
+        if entry.kind != EntryKind.REPRICE:
+            walk.stages[entry.key] = entry.kind
 
 
-def _of_sum(walk: _Walk, entry: Entry, kind: EntryKind) -> Iterator[str]:
+def _of_sum(walk: _Walk, entry: Entry) -> Iterator[str]:
     """Yield what is wrong with an entry's price and the sum, and take them over."""
     price, before = entry.costs, walk.prices.get(entry.key, walk.terms.nothing)
     if len(price) != len(before) or any(cost < 0 for cost in price):
         yield "its price is none in this budget's measure"
         return
-    if kind is EntryKind.RELEASE and (any(price) or entry.content != NOTHING_RAN):
+    if entry.kind == EntryKind.RELEASE and (any(price) or entry.content != NOTHING_RAN):
         yield "what is released still counts"
-    if kind is EntryKind.COMMIT and any(cost > 0 for cost in minus(price, before)):
+    if entry.kind == EntryKind.COMMIT and any(cost > 0 for cost in minus(price, before)):
         yield "what ran costs more than what was reserved"
     walk.spent = plus(minus(walk.spent, before), price)
     walk.prices[entry.key] = price
     if entry.total != walk.spent:
         yield "what is spent is not the sum of what counts"
-    if kind is EntryKind.RESERVE and any(price) and not walk.terms.measure.covers(walk.spent):
+    covered = not any(price) or walk.terms.measure.covers(walk.spent)
+    if entry.kind == EntryKind.RESERVE and not covered:
         yield "the budget does not cover it"

@@ -3,41 +3,155 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import replace
+from threading import Lock
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Self, final
 
+from hockeystick._validate import WordEnum
 from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
+from hockeystick.ledger import entries
 from hockeystick.ledger.amounts import Costs, minus, plus
 from hockeystick.ledger.dataset import Scope, Terms, terms_of
-from hockeystick.ledger.entries import NOTHING_RAN, Chain, Entry, EntryKind, content_of
-from hockeystick.ledger.reservation import Reservation, ReservationState, is_part, state_of
-from hockeystick.mechanisms import Mechanism
+from hockeystick.ledger.entries import NOTHING_RAN, Entry, EntryKind, content_of
+from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import PureDP
 
 if TYPE_CHECKING:
     from hockeystick.ledger.database import Database, Transaction
 
-_KIND: Final = {
-    ReservationState.COMMITTED: EntryKind.COMMIT,
-    ReservationState.RELEASED: EntryKind.RELEASE,
-}
 _A_NEW_KEY: Final = (
     "one that was not reserved before, as one charge covers one release; resume=True (--resume) "
     "where that release goes on, or nothing of it was released"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """What is asked for under one key, and what it costs in each dataset."""
+class ReservationState(WordEnum):
+    """What counts of a reservation: all of it, what ran, or nothing."""
+
+    RESERVED = "reserved"
+    COMMITTED = "committed"
+    RELEASED = "released"
+
+
+@final
+class Reservation:
+    """Leave to run a mechanism, which is charged already: made by ``Ledger.reserve``.
+
+    As a context manager it commits at a normal end. Where an exception ends it, the reservation
+    stays as it is: not resolved, and counted in full, since data may have been touched.
+
+    Edge cases:
+        Resolving again in the same way changes nothing; in another way it is refused. It is never
+        copied, and entered once, in the process that made it; never where it was resumed. Where
+        nothing was released, ``release`` it and reserve under another key; where the same release
+        goes on, as from a checkpoint, go on without ``with``, and ``commit`` in the end.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     with ledger.reserve(hs.Gaussian(2.0) ** 4, key="means", by="ana") as reservation:
+        ...         reservation.commit(ran=hs.Gaussian(2.0) ** 3)
+        ...     ledger.remaining
+        ZCDP(rho=0.125)
+    """
+
+    def __init__(
+        self,
+        book: Book,
+        first: Entry,
+        mechanism: Mechanism,
+        by: str,
+        *,
+        resumed: bool,
+        state: ReservationState = ReservationState.RESERVED,
+    ) -> None:
+        self.key, self.note, self.together = first.key, first.note, first.datasets
+        self.mechanism, self.resumed, self._state = mechanism, resumed, state
+        self._entered, self._process, self._lock = resumed, os.getpid(), Lock()
+        self._book, self._by = book, by
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise IncompatibleError(
+            "a reservation is not copied or pickled; ledger.reservation(key) resolves it anywhere"
+        )
+
+    @property
+    def state(self) -> ReservationState:
+        """What has become of it, as far as this object knows."""
+        return self._state
+
+    def commit(self, *, ran: Mechanism | None = None, note: str = "") -> None:
+        """Record that it has run, and charge what ran, all of it where nothing is said.
+
+        Who stops early, also because of what was released, may say so: the budget is a fully
+        adaptive filter. Each single release of what ran is one of the reserved ones, no more often.
+
+        Raises:
+            IncompatibleError: If it is no part of what was reserved, that was released before or
+                committed otherwise, or prices have changed since (``Ledger.reprice``).
+            LedgerError: If the ledger cannot be written.
+        """
+        self._resolve(ReservationState.COMMITTED, ran, note)
+
+    def release(self, *, note: str = "") -> None:
+        """Give it back: nothing of it has been released, and nothing will be; or raise.
+
+        No program can check that; whoever calls this says so, and the ledger keeps who.
+        """
+        self._resolve(ReservationState.RELEASED, None, note)
+
+    def _resolve(self, state: ReservationState, ran: Mechanism | None, note: str) -> None:
+        self._book.resolve(self, state, ran, by=self._by, note=entries.note(note))
+        self._state = state
+
+    def __enter__(self) -> Self:
+        """Return it, or raise where it is resolved, or was made elsewhere or entered before."""
+        if os.getpid() != self._process:
+            raise IncompatibleError(
+                f"the reservation {self.key!r} is leave to run in process {self._process} alone"
+            )
+        if self._state is not ReservationState.RESERVED:
+            raise IncompatibleError(
+                f"the reservation {self.key!r} was {self._state} before, and is no leave to run; "
+                "another run needs another key"
+            )
+        with self._lock:
+            entered, self._entered = self._entered, True
+        if entered:
+            raise IncompatibleError(
+                f"the reservation {self.key!r} was made or entered before, and covers no second "
+                "release: commit() it, or release() it where nothing was released"
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None and self._state is ReservationState.RESERVED:
+            self.commit()
+
+    def __repr__(self) -> str:
+        return f"<Reservation {self.key!r}, {self._state}: {self.mechanism}>"
+
+
+class _Request(NamedTuple):
+    """What is asked for under one key, or a new one, and what it costs in each dataset."""
 
     mechanism: Mechanism
-    prices: dict[str, Costs]
     entry: Entry
     is_new: bool
+    prices: dict[str, Costs]
 
 
 @final
@@ -59,8 +173,7 @@ class Book:
     def open(self, dataset: str, terms: Terms, *, by: str) -> None:
         """Open a dataset with its terms; another process may come first."""
         with self.database.writing() as rows:
-            rows.keep_others_from_opening()
-            known = rows.names()
+            known = rows.names(lock=True)
             if terms.within is not None and terms.within not in known:
                 allowed = "a dataset of this ledger: a cap is opened after the whole"
                 raise ParameterError("within", terms.within, allowed)
@@ -70,11 +183,9 @@ class Book:
                     allowed = f"that of the whole, {whole}"
                     raise ParameterError("adjacency", str(terms.adjacency), allowed)
             if dataset not in known:
-                content, alone = terms.document(), json.dumps([dataset])
-                first = Entry(
-                    kind=EntryKind.OPEN, key="", content=content, together=alone, by=by, note=""
-                )
-                rows.open(dataset, first, limits=terms.measure.limits, nothing=terms.nothing)
+                alone, content = json.dumps([dataset]), terms.document()
+                first = Entry(dataset=dataset, content=content, together=alone, by=by)
+                rows.open(first.priced(EntryKind.OPEN, terms.measure.limits, terms.nothing))
 
     def terms(self, dataset: str) -> Terms:
         """Return the terms of a dataset, or raise."""
@@ -85,7 +196,7 @@ class Book:
                 known = ", ".join(map(repr, self.names())) or "none yet: a budget opens one"
                 raise ParameterError("dataset", dataset, f"one of this ledger: {known}")
             terms = terms_of(first)
-            self._scopes[dataset] = Scope(terms.adjacency)
+            self._scopes[dataset] = Scope(terms)
             self._terms[dataset] = terms
         return self._terms[dataset]
 
@@ -101,8 +212,8 @@ class Book:
 
     def ends(
         self, rows: Transaction, datasets: Sequence[str], *, lock: bool = False
-    ) -> dict[str, Chain]:
-        """Return the ends of chains that go on from the terms that were read, or raise."""
+    ) -> dict[str, Entry]:
+        """Return the last entries of chains that go on from the terms that were read, or raise."""
         ends = rows.ends(datasets, lock=lock)
         for name in datasets:
             opening, first = self.terms(name).opening, rows.first_entry(name)
@@ -129,58 +240,41 @@ class Book:
         of it has run by then.
         """
         together = self.with_wholes(datasets)
+        told = Entry(together=json.dumps(together), by=by, note=note)
         # Prices are computed before others have to wait.
-        requests = [self._request(one, together, by, note, key) for key, one in mechanisms]
+        asked = [
+            _Request(
+                one,
+                replace(told, key=key or uuid.uuid4().hex, content=content_of(one)),
+                key is None,
+                {name: self.terms(name).price(one) for name in together},
+            )
+            for key, one in mechanisms
+        ]
         kinds = (EntryKind.RESERVE, EntryKind.COMMIT) if commit else (EntryKind.RESERVE,)
         with self.database.writing() as rows:
             ends = self.ends(rows, together, lock=True)
-            known = [None if one.is_new else _known(rows, one.entry, resume) for one in requests]
-            new = [one for one, first in zip(requests, known, strict=True) if first is None]
+            known = [None if one.is_new else _known(rows, one.entry, resume) for one in asked]
+            new = [one for one, first in zip(asked, known, strict=True) if first is None]
             refused = self._charge(rows, ends, new, *kinds)
         if refused is not None:
             raise refused
         return [
-            self._reservation(first or one.entry, one.mechanism, by, resumed=first is not None)
-            for one, first in zip(requests, known, strict=True)
+            Reservation(self, first or one.entry, one.mechanism, by, resumed=first is not None)
+            for one, first in zip(asked, known, strict=True)
         ]
 
-    def _request(
-        self, mechanism: Mechanism, together: tuple[str, ...], by: str, note: str, key: str | None
-    ) -> _Request:
-        prices = {name: self.terms(name).price(mechanism) for name in together}
-        entry = Entry(
-            kind=EntryKind.RESERVE,
-            key=key or uuid.uuid4().hex,
-            content=content_of(mechanism),
-            together=json.dumps(together),
-            by=by,
-            note=note,
-        )
-        return _Request(mechanism, prices, entry, is_new=key is None)
-
-    def _reservation(
-        self,
-        first: Entry,
-        mechanism: Mechanism,
-        by: str,
-        *,
-        resumed: bool,
-        state: ReservationState = ReservationState.RESERVED,
-    ) -> Reservation:
-        resolve = partial(self._resolve, first, by)
-        return Reservation(first, mechanism, state, resolve, resumed=resumed)
-
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
-        """Return a reservation that was made before."""
+        """Return a reservation that was made before, or raise."""
         with self.database.reading() as rows:
             known = rows.reservation(dataset, key)
         if not known:
             raise ParameterError("key", key, f"that of a reservation of dataset {dataset!r}")
         first = known[0]
-        return self._reservation(first, first.reserved, by, resumed=True, state=state_of(known))
+        return Reservation(self, first, first.reserved, by, resumed=True, state=_state_of(known))
 
     def _charge(
-        self, rows: Transaction, ends: dict[str, Chain], new: Sequence[_Request], *kinds: EntryKind
+        self, rows: Transaction, ends: dict[str, Entry], new: Sequence[_Request], *kinds: EntryKind
     ) -> BudgetExhausted | None:
         """Add what is new to all chains, or note that it is refused, and return the error.
 
@@ -189,16 +283,15 @@ class Book:
         """
         for name, end in ends.items():
             self._scopes[name].check(rows, end, [one.mechanism for one in new])
-        refused = self._refusal(new, {name: end.spent for name, end in ends.items()})
+        refused = self._refusal(new, {name: end.total for name, end in ends.items()})
         kinds = kinds if refused is None else (EntryKind.REFUSE,)
-        for name, end in ends.items():
-            added, spent = list[tuple[Entry, Costs, Costs]](), end.spent
+        for name, end in ends.items() if new else ():
+            added, spent = list[Entry](), end.total
             for one in new:
                 price = one.prices[name] if refused is None else self.terms(name).nothing
                 spent = plus(spent, price)
-                added += [(replace(one.entry, kind=kind), price, spent) for kind in kinds]
-            if added:
-                rows.continued(end, added)
+                added += [one.entry.priced(kind, price, spent) for kind in kinds]
+            rows.continued(end, added)
         return refused
 
     def _refusal(
@@ -220,27 +313,35 @@ class Book:
                 return terms.refusal(price, before[first], asked, request.mechanism)
         return None
 
-    def _resolve(
-        self, first: Entry, by: str, state: ReservationState, ran: Mechanism | None, note: str
+    def resolve(
+        self,
+        held: Reservation,
+        state: ReservationState,
+        ran: Mechanism | None,
+        *,
+        by: str,
+        note: str,
     ) -> None:
-        """Commit or release a reservation, which an entry tells of, in all its chains."""
-        content = None if ran is None else content_of(ran)
-        for name in first.datasets:
+        """Commit or release a reservation in all its chains, or raise."""
+        released = state is ReservationState.RELEASED
+        kind = EntryKind.RELEASE if released else EntryKind.COMMIT
+        content = NOTHING_RAN if released else None if ran is None else content_of(ran)
+        for name in held.together:
             # Prices are kept, and computed before others have to wait.
             self.terms(name).price(PureDP(0) if ran is None else ran)
         with self.database.writing() as rows:
-            for name, end in self.ends(rows, first.datasets, lock=True).items():
-                known = rows.reservation(name, first.key)
+            for name, end in self.ends(rows, held.together, lock=True).items():
+                known = rows.reservation(name, held.key)
                 if not known:
-                    raise LedgerError(f"the ledger is damaged: {name!r} has lost {first.key!r}")
-                if _is_resolved(known, state, content):
+                    raise LedgerError(f"the ledger is damaged: {name!r} has lost {held.key!r}")
+                last, counts = known[-1], known[0].content if content is None else content
+                if _is_resolved(known, state, counts):
                     continue
-                last = known[-1]
-                counts = NOTHING_RAN if state is ReservationState.RELEASED else content
-                price = _price_after(self.terms(name), last, state, ran)
-                text = last.content if counts is None else counts
-                entry = replace(last, kind=_KIND[state], content=text, by=by, note=note)
-                rows.continued(end, [(entry, price, plus(minus(end.spent, last.costs), price))])
+                terms = self.terms(name)
+                price = terms.nothing if released else _price_of_what_ran(terms, last, ran)
+                spent = plus(minus(end.total, last.costs), price)
+                changes = {"content": counts, "by": by, "note": note}
+                rows.continued(end, [last.priced(kind, price, spent, **changes)])
 
 
 def _known(rows: Transaction, asked: Entry, resume: bool) -> Entry | None:
@@ -253,11 +354,11 @@ def _known(rows: Transaction, asked: Entry, resume: bool) -> Entry | None:
     known = [rows.reservation(name, asked.key) for name in asked.datasets]
     if not any(known):
         return None
-    for entries in known:
-        if not entries or entries[0].datasets != asked.datasets:
+    for found in known:
+        if not found or found[0].datasets != asked.datasets:
             allowed = "a key of its own: it was used before for other datasets"
             raise ParameterError("key", asked.key, allowed)
-        first, state = entries[0], state_of(entries)
+        first, state = found[0], _state_of(found)
         if asked.content not in (first.content, content_of(first.reserved)):
             allowed = f"a key of its own: it stands for {first.reserved}"
             raise ParameterError("key", asked.key, allowed)
@@ -271,12 +372,8 @@ def _known(rows: Transaction, asked: Entry, resume: bool) -> Entry | None:
     return known[0][0]
 
 
-def _price_after(
-    terms: Terms, last: Entry, state: ReservationState, ran: Mechanism | None
-) -> Costs:
-    """Return what counts of a reservation once it is resolved."""
-    if state is ReservationState.RELEASED:
-        return terms.nothing
+def _price_of_what_ran(terms: Terms, last: Entry, ran: Mechanism | None) -> Costs:
+    """Return what counts of a reservation once it is committed, or raise."""
     if ran is None:
         return last.costs
     reserved = last.reserved
@@ -293,15 +390,34 @@ def _price_after(
     return terms.price(ran)
 
 
-def _is_resolved(known: list[Entry], state: ReservationState, content: str | None) -> bool:
+def is_part(ran: Mechanism, reserved: Mechanism) -> bool:
+    """Return whether each single release of a plan is one of another plan's, no more often."""
+    return _counts(ran) <= _counts(reserved)
+
+
+def _counts(plan: Mechanism) -> Counter[Mechanism]:
+    counts: Counter[Mechanism] = Counter()
+    for part, count in runs_of(plan):
+        counts[part] += count
+    return counts
+
+
+def _is_resolved(known: list[Entry], state: ReservationState, content: str) -> bool:
     """Return whether a reservation was resolved like this before; raise where otherwise."""
-    before = state_of(known)
+    before = _state_of(known)
     if before is ReservationState.RESERVED:
         return False
-    counts = known[0].content if content is None else content
-    if before is state and (state is ReservationState.RELEASED or counts == known[-1].content):
+    if before is state and content == known[-1].content:
         return True
     counted = f", as {known[-1].reserved}" if before is ReservationState.COMMITTED else ""
     raise IncompatibleError(
         f"the reservation {known[0].key!r} was {before} before{counted}, and stays as it is"
     )
+
+
+def _state_of(known: list[Entry]) -> ReservationState:
+    """Return what has become of a reservation, from its entries."""
+    kinds = {entry.kind for entry in known}
+    if "release" in kinds:
+        return ReservationState.RELEASED
+    return ReservationState.COMMITTED if "commit" in kinds else ReservationState.RESERVED

@@ -1,7 +1,4 @@
-"""Where a ledger is kept: tables in SQLite files and on PostgreSQL; nothing else knows SQLAlchemy.
-
-Chains of entries are read, locked and added to here; what entries mean is said elsewhere.
-"""
+"""Where a ledger is kept, SQLite files and PostgreSQL: nothing else knows SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import Any, Final, final
 from urllib.parse import quote
@@ -42,8 +39,7 @@ from sqlalchemy.pool import NullPool
 
 from hockeystick import _files
 from hockeystick.errors import HockeystickError, LedgerError, ParameterError
-from hockeystick.ledger.amounts import Costs, costs_of, text_of
-from hockeystick.ledger.entries import START, Chain, Entry, EntryKind
+from hockeystick.ledger.entries import Entry, EntryKind
 
 VERSION: Final = 2
 # Any number will do that no other program on the same server locks.
@@ -72,21 +68,12 @@ ENTRIES: Final = Table(
     TABLES,
     Column("dataset", Text, primary_key=True),
     Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("kind", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("price", Text, nullable=False),
-    Column("spent", Text, nullable=False),
-    Column("together", Text, nullable=False),
-    Column("by", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("note", Text, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("previous", Text, nullable=False),
-    Column("hash", Text, nullable=False),
+    *(Column(one.name, Text, nullable=False) for one in fields(Entry)[2:]),
     # With seq, so that no planner goes through all of a dataset to have it in order.
     Index("hockeystick_entries_by_key", "dataset", "key", "seq", unique=True),
 )
+# By how much an entry changes how many reservations are not resolved.
+_OPENED: Final = {"reserve": 1, "commit": -1, "release": -1}
 
 
 @final
@@ -98,16 +85,14 @@ class Transaction:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def keep_others_from_opening(self) -> None:
-        """Let no other transaction make tables or open datasets before this one ends."""
-        _wait_to_open(self._connection)
-
-    def names(self) -> list[str]:
-        """Return the names of all datasets, sorted."""
+    def names(self, *, lock: bool = False) -> list[str]:
+        """Return the names of all datasets, sorted; locked, no other transaction opens one."""
+        if lock:
+            _wait_to_open(self._connection)
         return sorted(self._connection.execute(select(DATASETS.c.name)).scalars())
 
-    def ends(self, datasets: Sequence[str], *, lock: bool = False) -> dict[str, Chain]:
-        """Return the ends of chains; locked, no other transaction continues them before this ends.
+    def ends(self, datasets: Sequence[str], *, lock: bool = False) -> dict[str, Entry]:
+        """Return the last entries of chains; locked, no other transaction adds to them meanwhile.
 
         Rows are locked in the order of their names: no two transactions wait for one another.
 
@@ -123,36 +108,30 @@ class Transaction:
             raise LedgerError(f"the ledger is damaged: dataset {missing[0]!r} has lost its row")
         return found
 
-    def _end(self, row: Mapping[Any, Any]) -> Chain:
-        """Return the end of a chain once its last entry agrees with its row, or raise."""
-        name = str(row["name"])
-        query = select(ENTRIES.c.seq, ENTRIES.c.hash, ENTRIES.c.spent)
-        last = query.where(ENTRIES.c.dataset == name).order_by(ENTRIES.c.seq.desc()).limit(1)
-        entry = self._connection.execute(last).one_or_none()
+    def _end(self, row: Mapping[Any, Any]) -> Entry:
+        """Return the last entry of a dataset once it agrees with the dataset's row, or raise."""
+        last = ENTRIES.c.seq.desc()
+        entry = next(self._entries(ENTRIES.c.dataset == row["name"], order=last, most=1), None)
         told = (row["entries"], row["head"], row["spent"])
-        if (
-            entry is None
-            or not isinstance(entry.seq, int)
-            or (entry.seq + 1, entry.hash, entry.spent) != told
-        ):
+        agrees = entry is not None and (entry.seq + 1, entry.hash, entry.spent) == told
+        if entry is None or not agrees or not isinstance(row["unresolved"], int):
             raise LedgerError(
-                f"the ledger is damaged: dataset {name!r} should have {row['entries']} entries up "
-                f"to {row['head']}, and they are not what it has; nothing was written"
+                f"the ledger is damaged: dataset {row['name']!r} should have {row['entries']} "
+                f"entries up to {row['head']}, and they are not what it has; nothing was written"
             )
-        try:
-            spent, unresolved = costs_of(entry.spent), int(str(row["unresolved"]))
-        except ValueError as error:
-            raise LedgerError(
-                f"the ledger is damaged: what dataset {name!r} has spent is no number"
-            ) from error
-        return Chain(name, entry.seq + 1, entry.hash, spent, unresolved)
+        return entry
+
+    def unresolved(self, dataset: str) -> int:
+        """Return how many reservations are neither committed nor released."""
+        query = select(DATASETS.c.unresolved).where(DATASETS.c.name == dataset)
+        return int(self._connection.execute(query).scalar_one())
 
     def entries(self, dataset: str) -> Iterator[Entry]:
         """Yield all entries of a dataset, in their order."""
         return self._entries(ENTRIES.c.dataset == dataset)
 
     def first_entry(self, dataset: str) -> Entry | None:
-        """Return the entry that opened a dataset, None where there is none."""
+        """Return the entry that opened a dataset, if there is one."""
         return next(self._entries(ENTRIES.c.dataset == dataset, ENTRIES.c.seq == 0), None)
 
     def reservation(self, dataset: str, key: str) -> list[Entry]:
@@ -164,8 +143,10 @@ class Transaction:
             entry.check()
         return known
 
-    def _entries(self, *conditions: Any) -> Iterator[Entry]:
-        query = select(ENTRIES).where(*conditions).order_by(ENTRIES.c.seq)
+    def _entries(
+        self, *conditions: Any, order: Any = ENTRIES.c.seq, most: int | None = None
+    ) -> Iterator[Entry]:
+        query = select(ENTRIES).where(*conditions).order_by(order).limit(most)
         return map(Entry.of_row, self._connection.execute(query).mappings())
 
     def reserved_contents(self, dataset: str, since: int) -> list[str]:
@@ -179,39 +160,38 @@ class Transaction:
         return self._contents(dataset, ENTRIES.c.key.not_in(released))
 
     def _contents(self, dataset: str, condition: Any) -> list[str]:
-        own = select(ENTRIES.c.content).where(ENTRIES.c.dataset == dataset, condition)
-        query = own.where(ENTRIES.c.kind == str(EntryKind.RESERVE)).distinct()
+        kind, own = ENTRIES.c.kind == str(EntryKind.RESERVE), ENTRIES.c.dataset == dataset
+        query = select(ENTRIES.c.content).where(own, condition, kind).distinct()
         return list(self._connection.execute(query).scalars())
 
-    def open(self, dataset: str, first: Entry, *, limits: Costs, nothing: Costs) -> None:
+    def open(self, first: Entry) -> None:
         """Begin the chain of a dataset."""
-        entry, chain = Chain(dataset, 0, START, (), 0).add(first, limits, nothing)
+        entry = first.after(None)
+        row = {"name": entry.dataset, "unresolved": 0, **_end_of(entry)}
         self._connection.execute(insert(ENTRIES), [asdict(entry)])
-        self._connection.execute(insert(DATASETS).values(name=dataset, **_row(chain)))
+        self._connection.execute(insert(DATASETS).values(**row))
 
-    def continued(self, chain: Chain, happens: Sequence[tuple[Entry, Costs, Costs]]) -> None:
-        """Add entries to a chain that is locked, each with its price and what is spent after it."""
-        rows, found = [], DATASETS.c.name == chain.dataset
-        for one, price, spent in happens:
-            entry, chain = chain.add(one, price, spent)
-            rows.append(asdict(entry))
+    def continued(self, last: Entry, happens: Sequence[Entry]) -> None:
+        """Add priced entries to a chain that is locked and ends with an entry."""
+        rows, found = [], DATASETS.c.name == last.dataset
+        for one in happens:
+            last = one.after(last)
+            rows.append(asdict(last))
+        opened = DATASETS.c.unresolved + sum(_OPENED.get(one.kind, 0) for one in happens)
         self._connection.execute(insert(ENTRIES), rows)
-        self._connection.execute(update(DATASETS).where(found).values(**_row(chain)))
+        end = {**_end_of(last), "unresolved": opened}
+        self._connection.execute(update(DATASETS).where(found).values(**end))
 
 
-def _row(chain: Chain) -> dict[str, object]:
-    """Return the end of a chain as the row of its dataset has it."""
-    spent = text_of(chain.spent)
-    end = {"entries": chain.entries, "head": chain.head, "spent": spent}
-    return {**end, "unresolved": chain.unresolved}
+def _end_of(entry: Entry) -> dict[str, Any]:
+    return {"entries": entry.seq + 1, "head": entry.hash, "spent": entry.spent}
 
 
 def _version(connection: Connection, tables: set[str]) -> int | None:
     """Return the version of a ledger's tables, None where there are none of these; or raise."""
-    found = tables & {*TABLES.tables}
-    if not found:
+    if not tables & {*TABLES.tables}:
         return None
-    if SCHEMA.name not in found:
+    if SCHEMA.name not in tables:
         raise LedgerError("the ledger is damaged: it has lost the table of its version")
     version: int | None = connection.execute(select(func.max(SCHEMA.c.version))).scalar()
     if version is None or version < 1:
@@ -290,7 +270,7 @@ class Database:
                 raise nothing
             self._make_file(self._path)
         self._refuse_other_places()
-        with self._errors(), self._begun("BEGIN") as connection:
+        with self._begun("BEGIN") as connection:
             self._refuse_cut(connection)
             tables = {*inspect(connection).get_table_names()}
             version = _version(connection, tables)
@@ -310,33 +290,32 @@ class Database:
                 f"the ledger {self.shown} has tables of version {version}; open it once for "
                 f"writing, which brings them up to {VERSION}"
             )
-        with self._errors(), self._begun("BEGIN IMMEDIATE") as connection:
+        with self._begun("BEGIN IMMEDIATE") as connection:
             bring_up(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """Work in a transaction that no other one that writes the same rows overlaps.
 
-        Where it cannot be begun or ended nothing is written, or, where the connection broke as it
-        ended, all or nothing.
+        Where it fails nothing is written; all or nothing where the connection broke as it ended.
         """
         if self.read_only:
             raise LedgerError(f"the ledger {self.shown} was opened to be read only")
-        with self._errors(), self._begun("BEGIN IMMEDIATE") as connection:
+        with self._begun("BEGIN IMMEDIATE") as connection:
             yield Transaction(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """Work in a transaction that sees one state of the ledger."""
         of_server = {} if self._path else {"isolation_level": "REPEATABLE READ"}
-        with self._errors(), self._begun("BEGIN", **of_server) as connection:
+        with self._begun("BEGIN", **of_server) as connection:
             yield Transaction(connection)
 
     def complaints(self) -> list[str]:
         """Return what SQLite finds wrong with its file; nothing for other databases."""
         if self._path is None:
             return []
-        with self._errors(), self._begun("BEGIN") as connection:
+        with self._begun("BEGIN") as connection:
             found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
         return [str(one) for one in found if one != "ok"]
 
@@ -350,7 +329,7 @@ class Database:
         if os.getpid() != self._process:
             self._engine.dispose(close=False)
             self._process = os.getpid()
-        with self._engine.connect() as connection:
+        with self._errors(), self._engine.connect() as connection:
             connection.execution_options(hockeystick_begin=begin, **options)
             with connection.begin():
                 yield connection
@@ -366,7 +345,6 @@ class Database:
             raise LedgerError(f"the ledger {self.shown} is damaged: {error}") from error
 
     def _said(self, error: SQLAlchemyError) -> str:
-        """Return what went wrong, to follow the ledger's name."""
         cause: Any = getattr(error, "orig", None) or error
         code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
         if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "55P03")):
@@ -434,10 +412,7 @@ class Database:
 
 
 def _parsed(url: str | os.PathLike[str]) -> URL:
-    """Return a URL, that of a file where a path is given; or raise."""
-    if not isinstance(url, str | os.PathLike):
-        raise ParameterError("url", url, _A_URL)
-    text = os.fspath(url)
+    text = os.fspath(url) if isinstance(url, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
         raise ParameterError("url", url, _A_URL)
     if "://" not in text:
@@ -462,7 +437,6 @@ def _without_secrets(url: URL) -> str:
 
 
 def _is_sqlite(url: URL) -> bool:
-    """Return whether a URL is that of a file."""
     return url.drivername in ("sqlite", "sqlite+pysqlite")
 
 

@@ -4,43 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration import describe, read_description
-from hockeystick.calibration.filters.filter import checked_budget, checked_options, is_sampled
-from hockeystick.calibration.filters.measures import (
-    AdditiveMeasure,
-    Rule,
-    additive_measure,
-    expected_order,
-    one_order_measure,
+from hockeystick.calibration.filters.filter import (
+    checked_budget,
+    checked_options,
+    chosen_by,
+    is_sampled,
+    measure_of,
 )
+from hockeystick.calibration.filters.measures import AdditiveMeasure, Rule
 from hockeystick.calibration.session.runs import EVALUATING
-from hockeystick.errors import (
-    BudgetExhausted,
-    HockeystickError,
-    IncompatibleError,
-    LedgerError,
-    ParameterError,
-)
+from hockeystick.errors import BudgetExhausted, HockeystickError, IncompatibleError, LedgerError
 from hockeystick.ledger.amounts import Costs, amount, costs_of, plus, storable, upward
-from hockeystick.ledger.entries import Chain, Entry, EntryKind
+from hockeystick.ledger.entries import Entry, EntryKind
 from hockeystick.mechanisms import Mechanism, runs_of
-from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.scope import Described, Fact, refuse_disagreement, states_more
-from hockeystick.notions import TCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.notions import TCDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.ledger.database import Transaction
 
 _REMEMBERED: Final = 1024
-_ROUNDED: Final = 1 + Fraction(1, 10**12)
 _UNAMPLIFIED: Final = (
     "this budget prices sampled training without its amplification: open a new dataset with a "
     "budget ApproxDP(epsilon, delta) and an expected plan (--expected PLAN)"
@@ -55,11 +47,13 @@ _LESS: Final = (
 class Terms:
     """What is fixed in advance about a dataset, and the prices that follow from it.
 
-    ``order`` is the Renyi order of an (epsilon, delta) budget for which a plan was expected,
-    ``within`` the dataset of which this one is a cap, and ``opening`` the hash of the first entry,
-    "" before there is one. The limits of ``measure`` are as they were when the dataset was opened,
-    or lower where this library proves less.
+    ``order`` is the Renyi order where a plan was expected, ``within`` the dataset of which this one
+    is a cap, ``opening`` the hash of the first entry. The limits of ``measure`` are as they were
+    when the dataset was opened, or lower where this library proves less.
     """
+
+    # Beside mechanisms, terms state for whom the budget is kept.
+    scope: ClassVar[tuple[Fact, ...]] = ()
 
     budget: Notion
     adjacency: Adjacency
@@ -100,33 +94,25 @@ class Terms:
         with EVALUATING:
             return self.measure.remaining(spent)
 
+    def __str__(self) -> str:
+        return f"the budget, for {self.adjacency} neighbours"
+
     def refusal(
         self, price: Costs, spent: Costs, step: str, mechanism: Mechanism
     ) -> BudgetExhausted:
         """Return the error that says what was asked for, what there is, and what would help."""
-        asked, had, total = self.guarantee(price), self.guarantee(spent), plus(spent, price)
+        asked, had = self.guarantee(price), self.guarantee(spent)
+        whole = self.guarantee(plus(spent, price))
         at_orders = self.order is not None or isinstance(self.budget, RenyiDP | TCDP)
-        unamplified = is_sampled(mechanism) and not at_orders
-        found = [amount(self._at_delta(one), upward) for one in (self.guarantee(total), had)]
         told = (
-            f"with it all would cost {found[0]}, of which {found[1]} is spent, and the budget is "
-            f"{amount(self.budget, plain)}; {_UNAMPLIFIED if unamplified else _LESS}"
+            f"with it all would cost {amount(whole, upward)}, of which {amount(had, upward)} is "
+            f"spent, and the budget is {amount(self.budget, plain)}; "
+            f"{_UNAMPLIFIED if is_sampled(mechanism) and not at_orders else _LESS}"
         )
-        error = BudgetExhausted(asked, had, self.remaining(spent), step, told)
-        pairs = zip(total, self.measure.limits, strict=False)
-        if all(one <= most * _ROUNDED for one, most in pairs):
-            error.add_note("the excess is below 1e-12 of the budget, which round-off explains")
-        return error
-
-    def _at_delta(self, spent: Notion) -> Notion:
-        """Return what is spent at the budget's delta, where that is no smaller than its own."""
-        budget = self.budget
-        if isinstance(spent, ApproxDP) and isinstance(budget, ApproxDP):
-            return replace(spent, delta=max(spent.delta, budget.delta))
-        return spent
+        return BudgetExhausted(asked, had, self.remaining(spent), step, told)
 
     def document(self) -> str:
-        """Return the terms as text in JSON."""
+        """Return the terms as JSON."""
         rule = None if self.rule is None else str(self.rule)
         told = {"budget": describe(self.budget), "adjacency": str(self.adjacency)}
         options = {"slack": self.slack, "rule": rule, "order": self.order}
@@ -138,32 +124,25 @@ def agreed(
     *,
     adjacency: object,
     slack: object,
-    rule: object,
+    rule: Rule | str | None,
     expected: object,
     within: str | None,
 ) -> Terms:
     """Return the terms that a dataset is to be opened with, or raise."""
     neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-    kept = checked_budget(budget)
+    kept, order = checked_budget(budget), None
     part, known = checked_options(kept, slack, rule)
-    order = None
     if expected is not None:
-        if not isinstance(kept, ApproxDP) or rule is not None:
-            allowed = "left out: only an ApproxDP budget without a rule has an order"
-            raise ParameterError("expected", expected, allowed)
         with EVALUATING:
-            order = expected_order(checked("expected", expected), kept, part or 0.0)
+            part, order = chosen_by(expected, kept, part, rule)
         known = None
-    measure = _measure(kept, part, known, order)
+    with EVALUATING:
+        measure = measure_of(kept, part, known, order)
     return Terms(kept, neighbours, part, known, order, within, measure)
 
 
 def terms_of(first: Entry) -> Terms:
-    """Return the terms that the first entry of a chain says, with the limits of then or lower ones.
-
-    Raises:
-        LedgerError: If it does not open a dataset, was changed, or cannot be read.
-    """
+    """Return the terms that the first entry of a chain says, with limits no higher; or raise."""
     try:
         if first.kind != EntryKind.OPEN or first.digest() != first.hash:
             raise ValueError(first.kind)
@@ -172,7 +151,8 @@ def terms_of(first: Entry) -> Terms:
         part, rule = checked_options(budget, found["slack"], found["rule"])
         order = found["order"]
         known = None if order is not None else rule
-        measure = _measure(budget, part, known, order).lowered(costs_of(first.price))
+        with EVALUATING:
+            measure = measure_of(budget, part, known, order).lowered(costs_of(first.price))
         neighbours, within = Adjacency(found["adjacency"]), found["within"]
         return Terms(budget, neighbours, part, known, order, within, measure, first.hash)
     except (ValueError, KeyError, TypeError, HockeystickError) as error:
@@ -182,58 +162,36 @@ def terms_of(first: Entry) -> Terms:
         ) from error
 
 
-def _measure(
-    budget: Notion, slack: float | None, rule: Rule | None, order: float | None
-) -> AdditiveMeasure:
-    with EVALUATING:
-        if order is not None and isinstance(budget, ApproxDP):
-            return one_order_measure(budget, slack or 0.0, order)
-        return additive_measure(budget, slack, rule)
-
-
 @lru_cache(maxsize=_REMEMBERED)
 def _price_of_part(measure: AdditiveMeasure, part: Mechanism) -> tuple[Fraction, ...]:
     return tuple(storable(cost) for cost in measure.cost(part))
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Neighbours:
-    """Those for which a budget is kept."""
-
-    adjacency: Adjacency
-    scope: tuple[Fact, ...] = ()
-
-    def __str__(self) -> str:
-        return f"the budget, for {self.adjacency} neighbours"
-
-
-@final
 class Scope:
     """What a dataset's reservations state, read as far as its chain went when it was last asked."""
 
-    __slots__ = ("_entries", "_neighbours", "_stating")
+    __slots__ = ("_entries", "_stating", "_terms")
 
-    def __init__(self, adjacency: Adjacency) -> None:
-        self._neighbours, self._entries = _Neighbours(adjacency), 0
-        self._stating: list[Described] = [self._neighbours]
+    def __init__(self, terms: Terms) -> None:
+        self._terms, self._entries = terms, 0
+        self._stating: list[Described] = [terms]
 
-    def check(self, rows: Transaction, end: Chain, mechanisms: Sequence[Mechanism]) -> None:
+    def check(self, rows: Transaction, end: Entry, mechanisms: Sequence[Mechanism]) -> None:
         """Raise where a mechanism states something else than one before it, or than what counts."""
         pending: list[Described] = []
         for mechanism in (one for one in mechanisms if one.scope):
             self._learn(rows.reserved_contents(end.dataset, self._entries))
-            self._entries = end.entries
+            self._entries = end.seq + 1
             if states_more(mechanism, [*self._stating, *pending]):
                 # What was released since counts no more.
-                self._stating = [self._neighbours]
+                self._stating = [self._terms]
                 self._learn(rows.counting_contents(end.dataset))
                 stating = (*self._stating, *pending, mechanism)
                 refuse_disagreement(stating, f"dataset {end.dataset!r}")
                 pending.append(mechanism)
 
     def _learn(self, contents: Iterable[str]) -> None:
-        """Take over what further reservations state."""
         for stated in map(_stated, contents):
             if states_more(stated, self._stating):
                 self._stating.append(stated)
@@ -241,11 +199,9 @@ class Scope:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _stated(content: str) -> Mechanism:
-    """Return the mechanism of an entry, or raise."""
     try:
         return read_description(json.loads(content))
     except (ValueError, HockeystickError) as error:
         raise LedgerError(
-            "an earlier reservation cannot be read, so that nobody knows whether it protects the "
-            f"same: it was written by another version of hockeystick, or is damaged ({error})"
+            f"what an earlier reservation protects cannot be read: {error}"
         ) from error

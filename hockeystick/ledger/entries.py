@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -21,23 +22,21 @@ from hockeystick.mechanisms import Mechanism
 START: Final = "0" * 64
 # The content of a reservation that was released.
 NOTHING_RAN: Final = "null"
-
-# By how much an entry changes how many reservations are not resolved.
-_OPENED: Final = {"reserve": 1, "commit": -1, "release": -1}
 _NAME: Final = "a text of 1 to 200 characters that can be printed"
 _NOTE: Final = "a text of at most 10,000 characters, without NUL and without lone surrogates"
 _HEAD: Final = "a head as status has it: a number of entries, a colon and a hash"
+_HEADS: Final = re.compile("[0-9]+:[0-9a-f]{64}")
 
 
 class EntryKind(WordEnum):
     """What a row of a ledger tells.
 
-    - ``OPEN`` ("open"): the dataset's budget; the first row, and the only one of its kind.
-    - ``RESERVE`` ("reserve"): a mechanism may run, and is charged.
-    - ``COMMIT`` ("commit"): it has run, or a part of it has, which is what is charged from here on.
-    - ``RELEASE`` ("release"): nothing of it has run; it is charged no more.
-    - ``REPRICE`` ("reprice"): what counts has another price from here on.
-    - ``REFUSE`` ("refuse"): a budget did not cover it; nothing is charged, and nothing may run.
+    - ``OPEN``: the dataset's budget; the first row, and the only one of its kind.
+    - ``RESERVE``: a mechanism may run, and is charged.
+    - ``COMMIT``: it has run, or a part of it has, which is what is charged from here on.
+    - ``RELEASE``: nothing of it has run; it is charged no more.
+    - ``REPRICE``: what counts has another price from here on.
+    - ``REFUSE``: a budget did not cover it; nothing is charged, and nothing may run.
     """
 
     OPEN = "open"
@@ -52,8 +51,6 @@ class EntryKind(WordEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One row of a dataset's chain, with the texts of the table as they are.
-
-    What is about to happen is an entry without dataset, place, price and hash, until it is chained.
 
     Args:
         dataset: Whose chain.
@@ -75,17 +72,17 @@ class Entry:
 
     dataset: str = ""
     seq: int = 0
-    kind: str
-    key: str
-    content: str
+    kind: str = ""
+    key: str = ""
+    content: str = ""
     price: str = ""
     spent: str = ""
     together: str
     by: str
     at: str = ""
-    note: str
+    note: str = ""
     version: str = ""
-    previous: str = ""
+    previous: str = START
     hash: str = ""
 
     @classmethod
@@ -97,6 +94,24 @@ class Entry:
                 raise LedgerError(f"{where} is damaged: its {name} cannot be read")
         return cls(**row)
 
+    def priced(self, kind: EntryKind, price: Costs, spent: Costs, **changes: Any) -> Self:
+        """Return it as another kind of entry, with its price and what is spent after it."""
+        costs = {"price": text_of(price), "spent": text_of(spent)}
+        return replace(self, kind=str(kind), **{**changes, **costs})
+
+    def after(self, last: Entry | None) -> Self:
+        """Return it as the next entry of a chain, with its hash; or raise. None begins a chain."""
+        begun: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="microseconds")}
+        if last is not None:
+            begun |= {"dataset": last.dataset, "seq": last.seq + 1, "previous": last.hash}
+        made = replace(self, version=__version__, **begun)
+        if any(one < 0 for one in made.total):
+            raise LedgerError(
+                f"the ledger is damaged: dataset {made.dataset!r} would have spent less than "
+                "nothing; nothing was written"
+            )
+        return replace(made, hash=made.digest())
+
     def check(self) -> None:
         """Raise where it is not what was written."""
         if self.digest() != self.hash:
@@ -105,12 +120,13 @@ class Entry:
             )
 
     @property
-    def mechanism(self) -> Mechanism | None:
-        """What counts from here on; None where nothing does, in the first row and in refusals.
+    def head(self) -> str:
+        """The head of a chain that ends here: how many entries there are, and the hash."""
+        return f"{self.seq + 1}:{self.hash}"
 
-        Raises:
-            LedgerError: If this version of hockeystick cannot read it.
-        """
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What counts from here on; None where nothing does. A LedgerError if it is unreadable."""
         nothing = self.kind in (EntryKind.OPEN, EntryKind.REFUSE) or self.content == NOTHING_RAN
         return None if nothing else self.reserved
 
@@ -151,11 +167,9 @@ class Entry:
 
     @property
     def _where(self) -> str:
-        """Which entry of which dataset."""
         return f"entry {self.seq} of dataset {self.dataset!r}"
 
     def _exact(self, text: str) -> Costs:
-        """Return the fractions of a text, or raise."""
         try:
             return costs_of(text)
         except ValueError as error:
@@ -167,61 +181,22 @@ def content_of(mechanism: Mechanism) -> str:
     return json.dumps(describe(mechanism))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """Where the chain of a dataset ends: how many entries, the last hash, what is spent."""
-
-    dataset: str
-    entries: int
-    head: str
-    spent: Costs
-    unresolved: int
-
-    @property
-    def noted(self) -> str:
-        """Its head as it is shown, to be noted elsewhere."""
-        return f"{self.entries}:{self.head}"
-
-    def add(self, happens: Entry, price: Costs, spent: Costs) -> tuple[Entry, Chain]:
-        """Return what happens as the next entry, with its hash, and the chain with it; or raise."""
-        if any(one < 0 for one in spent):
-            raise LedgerError(
-                f"the ledger is damaged: dataset {self.dataset!r} would have spent less than "
-                "nothing; nothing was written"
-            )
-        made = replace(
-            happens,
-            dataset=self.dataset,
-            seq=self.entries,
-            kind=str(happens.kind),
-            price=text_of(price),
-            spent=text_of(spent),
-            at=datetime.now(UTC).isoformat(timespec="microseconds"),
-            version=__version__,
-            previous=self.head,
-        )
-        made = replace(made, hash=made.digest())
-        unresolved = self.unresolved + _OPENED.get(made.kind, 0)
-        return made, Chain(self.dataset, made.seq + 1, made.hash, spent, unresolved)
-
-
 def name(parameter: str, value: object) -> str:
-    """Return a name of a dataset, a key or a person."""
+    """Return a name of a dataset, a key or a person, or raise."""
     if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
         raise ParameterError(parameter, value, _NAME)
     return value
 
 
-def names(parameter: str, values: object) -> tuple[str, ...]:
-    """Return names, each once, in their order."""
+def listed(parameter: str, values: object) -> list[Any]:
+    """Return what somebody lists, or raise."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ParameterError(parameter, values, "names in a tuple or list")
-    return tuple(dict.fromkeys(name(parameter, value) for value in values))
+        raise ParameterError(parameter, values, "in a tuple or list")
+    return list(values)
 
 
 def person(value: object) -> str:
-    """Return who asks: by default the user whom the operating system names."""
+    """Return who asks, by default the user whom the operating system names; or raise."""
     if value is not None:
         return name("by", value)
     try:
@@ -231,21 +206,15 @@ def person(value: object) -> str:
 
 
 def note(value: object) -> str:
-    """Return a note."""
-    if not isinstance(value, str) or len(value) > 10_000 or "\x00" in value:
+    """Return a note, or raise."""
+    has_surrogates = isinstance(value, str) and any("\ud800" <= one <= "\udfff" for one in value)
+    if not isinstance(value, str) or len(value) > 10_000 or "\x00" in value or has_surrogates:
         raise ParameterError("note", value, _NOTE)
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ParameterError("note", value, _NOTE) from None
     return value
 
 
-def head(value: object) -> tuple[int, str] | None:
-    """Return the number and the hash of a head, None where none is given."""
-    if value is None:
-        return None
-    count, _, digest = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if not count.isascii() or not count.isdigit() or len(digest) != 64:
+def head(value: object) -> str | None:
+    """Return a head as it was noted, None where none is given; or raise."""
+    if value is not None and (not isinstance(value, str) or not _HEADS.fullmatch(value)):
         raise ParameterError("head", value, _HEAD)
-    return int(count), digest
+    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any, final
+from typing import final
 
 from hockeystick._validate import Domain, real
 from hockeystick.accountants import Answer
@@ -13,30 +13,22 @@ from hockeystick.calibration import Accountant
 from hockeystick.calibration.filters.measures import Rule
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.ledger import audits, entries
-from hockeystick.ledger.audits import LedgerCheck, LedgerStatus, Repricing
-from hockeystick.ledger.book import Book
+from hockeystick.ledger.audits import LedgerCheck, LedgerStatus, NewPrice, Repricing
+from hockeystick.ledger.book import Book, Reservation
 from hockeystick.ledger.dataset import agreed
 from hockeystick.ledger.entries import Entry
-from hockeystick.ledger.reservation import Reservation
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP, Notion
 
 _SECONDS = Domain(symbol="t", low=0, high=86_400, low_open=True, typical=(1, 60))
-_NO_ORDER = (
-    "left out: the dataset was opened without an expected plan, and that stays. Open "
-    "another dataset with it, whose budget counts beside this one where both hold the same people; "
-    "this one can still be charged"
-)
+_NO_ORDER = "left out: the dataset was opened without an expected plan, and that stays"
 _AS_OPENED = "that with which the dataset was opened, {!r}; what is fixed in advance stays"
 
 
 @final
 class LedgerCharge:
-    """A ledger together with who charges it and why: made by ``Ledger.charging``.
-
-    It serves wherever an ``Accountant`` or a ``Filter`` is charged (``charge=``), and where a run
-    is reserved as a whole (``ledger=``).
+    """A ledger with who charges it and why, by ``Ledger.charging``: for ``charge=``, ``ledger=``.
 
     Example:
         >>> import hockeystick as hs
@@ -57,20 +49,15 @@ class LedgerCharge:
         self, book: Book, dataset: str, *, by: str | None, note: str, also: Iterable[str]
     ) -> None:
         self._book = book
-        self.datasets = (dataset, *entries.names("also", also))
+        more = [entries.name("also", one) for one in entries.listed("also", also)]
+        self.datasets = (dataset, *dict.fromkeys(more))
         self.by, self.note = entries.person(by), entries.note(note)
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
-        """Charge a mechanism that is about to run as one that has run, or refuse it.
+        """Charge runs of a mechanism that is about to run as run, on the disk; or raise.
 
-        Once this returns, the charge is on the disk, in all datasets, and is never given back.
-
-        Args:
-            mechanism: What is to run.
-            count: How many runs, an integer from 0 to 10^15; one entry for all of them.
-
-        Raises:
-            HockeystickError: As ``Ledger.reserve``; nothing is charged then.
+        It is never given back. The count is an integer from 0 to 10^15; errors as those of
+        ``Ledger.reserve``.
         """
         runs = checked("mechanism", mechanism)
         whole = runs if count == 1 else runs**count
@@ -79,14 +66,7 @@ class LedgerCharge:
     def reserve(
         self, mechanism: Mechanism, *, key: str | None, told: str = "", resume: bool = False
     ) -> Reservation:
-        """Reserve a mechanism as ``Ledger.reserve`` does, by whom and why this charge has.
-
-        Args:
-            mechanism: What is to run.
-            key: What the run is called.
-            told: What the note ends with.
-            resume: As there.
-        """
+        """Reserve a mechanism as ``Ledger.reserve`` does; the note ends with what is told."""
         named = None if key is None else entries.name("key", key)
         asked = [(named, checked("mechanism", mechanism))]
         note = entries.note(f"{self.note} {told}".strip()) if told else self.note
@@ -106,12 +86,10 @@ class Ledger:
     """A dataset's privacy budget in a database, which jobs, machines and crashes cannot overspend.
 
     ``reserve`` charges a mechanism before anything of it is released, durably, or refuses it. What
-    has run is then committed; what is never resolved, as after a crash, counts in full. The ledger
-    keeps the mechanisms themselves, and what each costs as exact fractions.
+    has run is then committed; what is never resolved, as after a crash, counts in full. Prices are
+    exact fractions in the measure of the budget, and
 
         sum of the prices of all that counts <= the budget's limit
-
-    in the measure of the budget:
 
     - ``PureDP``: epsilon. ``ZCDP``, ``TCDP``: rho. ``GDP``: the square of mu, of mechanisms that
       have one. ``RenyiDP``: the divergence at each order of the budget.
@@ -126,27 +104,26 @@ class Ledger:
         adaptive*), and mechanisms may run at the same time, also interactive ones (*concurrent*).
 
         Datasets that hold different people (*blocks*, say of a month) have budgets of their own. A
-        release of several blocks charges each, all or none. For neighbours that differ in one
-        block the whole has that block's budget; where a replaced record moves from one block to
-        another, both change, and their budgets add up.
+        release of several charges each, all or none. For neighbours that differ in one block the
+        whole has that block's budget; a record that moves between two changes both, and their
+        budgets add up.
 
-        A cap (``within``) limits a team or a purpose: what it reserves is charged to the cap and
-        to the whole. The guarantee is that of the whole; the cap's own number is one only for a
-        team whose choices do not depend on what others released.
+        What is reserved on a cap (``within``) is charged to the cap and to the whole. The guarantee
+        is that of the whole; the cap's own number is one only for a team whose choices do not
+        depend on what others released.
 
         A reservation is on the disk when ``reserve`` returns. Transactions that charge a dataset
         come one after the other. Prices are what they were when they were recorded, and limits at
         most what they were when the dataset was opened: only ``reprice`` frees anything.
 
     Edge cases:
-        All reservations of a dataset must protect the same (records or clients) from the same
-        observers, as parts of a plan. What costs nothing always fits. A budget that has no filter
-        (f-DP), and a mechanism without a price in the budget's measure, are refused.
+        All reservations of a dataset must protect the same from the same observers, as parts of a
+        plan. What costs nothing always fits. A budget that has no filter (f-DP), and a mechanism
+        without a price in the budget's measure, are refused.
 
-        A file is made with permissions 0600 and is no file for network file systems that do not
-        lock; a ledger at rest is that one file. Any number of threads may use one object, and
-        forked processes, unless a thread was at work on it as they were forked: what they ask of a
-        SQLite file is then refused as busy. No password is stored or shown.
+        A file is made with permissions 0600, and its file system has to lock; a ledger at rest is
+        that one file. Threads and forked processes may share one object; where a thread was at work
+        on it as a process was forked, that one is refused a SQLite file as busy.
 
     Args:
         url: The path of a SQLite file, or ``sqlite:///FILE``, or
@@ -171,16 +148,11 @@ class Ledger:
         HockeystickError: If SQLAlchemy is not installed (extra ``ledger``).
 
     References:
-        Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters", NIPS 2016 (epsilon);
-        Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", NeurIPS 2021 (one
-        order, rho); Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential
-        Privacy", 2022 (mu); Whitehouse, Ramdas, Rogers and Wu, "Fully-Adaptive Composition in
-        Differential Privacy", ICML 2023 ((epsilon, delta)); Canonne, Kamath and Steinke, "The
-        Discrete Gaussian for Differential Privacy", 2020, proposition 12 (one order for (epsilon,
-        delta)); Haney, Shoemate, Tian, Vadhan, Vyrros, Xu and Zhang, "Concurrent Composition for
-        Interactive Differential Privacy with Adaptive Privacy-Loss Parameters", CCS 2023
-        (interactive mechanisms at the same time); McSherry, "Privacy Integrated Queries", SIGMOD
-        2009, theorem 4 (blocks).
+        Those of ``hs.calibration.Filter``; Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and
+        Filters", NIPS 2016 (epsilon); Haney, Shoemate, Tian, Vadhan, Vyrros, Xu and Zhang,
+        "Concurrent Composition for Interactive Differential Privacy with Adaptive Privacy-Loss
+        Parameters", CCS 2023 (interactive mechanisms at the same time); McSherry, "Privacy
+        Integrated Queries", SIGMOD 2009, theorem 4 (blocks).
 
     Example:
         >>> import hockeystick as hs
@@ -245,11 +217,7 @@ class Ledger:
         also: Iterable[str] = (),
         resume: bool = False,
     ) -> Reservation:
-        """Charge a mechanism that is about to run, or refuse it.
-
-        Guarantees:
-            Once this returns, the charge is on the disk, whatever happens to the program. All the
-            datasets are charged, or none.
+        """Charge a mechanism that is about to run, or refuse it: all the datasets, or none.
 
         Args:
             mechanism: What is to run, with every run: ``step ** 1000``.
@@ -258,18 +226,16 @@ class Ledger:
             by: Who asks; by default the user of the operating system.
             note: Why, up to 10,000 characters.
             also: Further datasets of this ledger that the mechanism reads, charged in full as well.
-            resume: True to be given the reservation that the key may have by now, ``resumed`` and
-                charged once, for one release: where that goes on, as from a checkpoint, or nothing
-                of it was released.
+            resume: True to be given the reservation that the key may have by now, charged once:
+                where its release goes on, as from a checkpoint, or has not begun.
 
         Raises:
-            BudgetExhausted: If a budget does not cover it, which names the datasets; nothing is
-                charged then, and the history has the refusal.
+            BudgetExhausted: If a budget does not cover it; the history has the refusal.
             ParameterError: If an argument is outside its domain, a dataset is not in the ledger, or
                 the key was reserved before and is not resumed, or stands for something else.
             IncompatibleError: If the mechanism has no price in a budget's measure, is described
                 for other neighbours, or protects something else than what counts already; or the
-                key is that of a reservation that was committed or released.
+                key was committed or released.
             UnsupportedError: If nothing is known of a part of it.
             LedgerError: If the ledger cannot be written.
         """
@@ -288,31 +254,20 @@ class Ledger:
     ) -> tuple[Reservation, ...]:
         """Charge several mechanisms in one transaction, all or none, which waits for the disk once.
 
+        Each is a reservation as that of ``reserve``, with the same arguments and errors.
+
         Args:
-            mechanisms: What is to run, each a reservation of its own.
+            mechanisms: What is to run.
             keys: What each run is called, as many different names; without keys all are new.
-            by: As for ``reserve``.
-            note: As for ``reserve``, of each.
-            also: As for ``reserve``, of each.
-            resume: As for ``reserve``, of each: what the ledger has not, it is charged for now.
-
-        Raises:
-            HockeystickError: As ``reserve``, also of one alone; nothing is charged then.
-
-        Example:
-            >>> import hockeystick as hs
-            >>> from pathlib import Path
-            >>> from tempfile import TemporaryDirectory
-            >>> with TemporaryDirectory() as folder:
-            ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
-            ...     counts = ledger.reserve_many([hs.Gaussian(20.0)] * 100, note="a table")
-            ...     print(len(counts), ledger.remaining)
-            100 0.375-zCDP release
+            by: Who asks, for all.
+            note: Why.
+            also: Further datasets.
+            resume: Whether what the ledger has already is given again, and the rest charged.
         """
-        plans = [checked("mechanisms", one) for one in _in_order("mechanisms", mechanisms)]
+        plans = [checked("mechanisms", one) for one in entries.listed("mechanisms", mechanisms)]
         named: Sequence[str | None] = [None] * len(plans)
         if keys is not None:
-            named = [entries.name("keys", one) for one in _in_order("keys", keys)]
+            named = [entries.name("keys", one) for one in entries.listed("keys", keys)]
         if len(named) != len(plans) or (keys is not None and len({*named}) != len(named)):
             raise ParameterError("keys", keys, f"{len(plans)} different names, one for each")
         asked = list(zip(named, plans, strict=True))
@@ -323,13 +278,7 @@ class Ledger:
     def charging(
         self, *, by: str | None = None, note: str = "", also: Iterable[str] = ()
     ) -> LedgerCharge:
-        """Return the ledger as what releases are charged to by somebody, and why.
-
-        Args:
-            by: Who releases; by default the user of the operating system.
-            note: Why.
-            also: Further datasets of this ledger that are charged in full as well.
-        """
+        """Return the ledger as charged by somebody, and why; arguments as those of ``reserve``."""
         return LedgerCharge(self._book, self.dataset, by=by, note=note, also=also)
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
@@ -337,28 +286,32 @@ class Ledger:
         self.charging().step(mechanism, count=count)
 
     def reservation(self, key: str, *, by: str | None = None) -> Reservation:
-        """Return a reservation that was made before, to commit or release it.
-
-        Args:
-            key: Its key.
-            by: Who resolves it; by default the user of the operating system.
-
-        Raises:
-            ParameterError: If there is none.
-        """
+        """Return the reservation of a key, to be committed or released by somebody; or raise."""
         return self.charging(by=by).reservation(key)
 
     @property
     def status(self) -> LedgerStatus:
         """The budget, what is spent and left of it, and where the chain of entries ends."""
-        return audits.status_of(self._book, self.dataset)
+        terms = self._book.terms(self.dataset)
+        with self._book.database.reading() as rows:
+            end = self._book.ends(rows, [self.dataset])[self.dataset]
+            unresolved = rows.unresolved(self.dataset)
+        return LedgerStatus(
+            dataset=self.dataset,
+            budget=terms.budget,
+            adjacency=terms.adjacency,
+            within=terms.within,
+            order=terms.order,
+            spent=terms.guarantee(end.total),
+            remaining=terms.remaining(end.total),
+            unresolved=unresolved,
+            entries=end.seq + 1,
+            head=end.head,
+        )
 
     @property
     def remaining(self) -> Notion:
-        """The largest guarantee that one more release may have, rounded down.
-
-        Of a budget for which a plan was expected, the divergence at its order.
-        """
+        """The largest guarantee that one more release may have, rounded down."""
         return self.status.remaining
 
     def history(self) -> tuple[Entry, ...]:
@@ -367,17 +320,10 @@ class Ledger:
             return tuple(rows.entries(self.dataset))
 
     def price(self, *, delta: float | None = None, accountant: str = "auto") -> Answer:
-        """Return the epsilon of all that counts, as if it had been planned.
+        """Return the epsilon of all that counts, as ``hs.Accountant.epsilon`` of a plan has it.
 
-        It is that of ``hs.Accountant.epsilon``: where releases were chosen as one went, only the
-        budget is a guarantee.
-
-        Args:
-            delta: At which delta; by default that of an ``ApproxDP`` budget.
-            accountant: Which accountant, as for ``hs.epsilon``.
-
-        Raises:
-            UnsupportedError: If the accountant has no analysis for a part of it.
+        Where releases were chosen as one went, only the budget is a guarantee. The delta is by
+        default that of an ``ApproxDP`` budget.
         """
         budget = self._book.terms(self.dataset).budget
         at = budget.delta if delta is None and isinstance(budget, ApproxDP) else delta
@@ -389,37 +335,50 @@ class Ledger:
         return recorded.epsilon(at, accountant=accountant)
 
     def reprice(self, *, by: str | None = None, note: str = "", record: bool = True) -> Repricing:
-        """Price all that counts by this library, and record each price that has changed.
+        """Price all that counts by this library, and record by whom and why what has changed.
 
         This alone makes recorded prices fall or rise; where they rise beyond the budget, nothing
-        more is covered. Limits stay.
-
-        Args:
-            by: Who asks; by default the user of the operating system.
-            note: Why.
-            record: False to only show what would change.
-
-        Raises:
-            HockeystickError: As ``reserve``, if this library cannot price an entry.
+        more is covered. Limits stay. With ``record=False`` it is only shown what would change.
         """
-        person, why = entries.person(by), entries.note(note)
-        return audits.repriced(self._book, self.dataset, record=record, by=person, note=why)
+        terms, database = self._book.terms(self.dataset), self._book.database
+        who = {"by": entries.person(by), "note": entries.note(note)}
+        with database.reading() as rows:
+            end = self._book.ends(rows, [self.dataset])[self.dataset]
+            found = [*rows.entries(self.dataset)]
+        # Prices are remembered, and computed before others have to wait.
+        changes = audits.repriced(terms, end, found, **who)
+        if record:
+            with database.writing() as rows:
+                end = self._book.ends(rows, [self.dataset], lock=True)[self.dataset]
+                changes = audits.repriced(terms, end, rows.entries(self.dataset), **who)
+                for old, _ in changes:
+                    old.check()
+                if changes:
+                    rows.continued(end, [new for _, new in changes])
+        after = changes[-1][1] if changes else end
+        changed = [
+            NewPrice(old.key, old.reserved, terms.guarantee(old.costs), terms.guarantee(new.costs))
+            for old, new in changes
+        ]
+        spent, repriced = terms.guarantee(end.total), terms.guarantee(after.total)
+        return Repricing(tuple(changed), spent, repriced, recorded=record)
 
     def verify(self, *, head: str | None = None) -> LedgerCheck:
         """Go through the dataset's entries, and say what is wrong with them.
 
         An entry that was changed, removed, inserted or moved breaks the chain of hashes, and sums,
         limits and what may follow what are checked anew. Whoever can write the database can also
-        make a whole chain anew, or cut its end off with its row: only a head that was noted
-        outside, of any time before, tells.
-
-        Args:
-            head: A head that ``status`` showed before.
-
-        Raises:
-            LedgerError: If the ledger cannot be read, or its end does not agree with its row.
+        make a whole chain anew, or cut its end off: only a head that ``status`` showed before, and
+        that was noted outside, tells. A LedgerError is raised where it cannot be read at all.
         """
-        return audits.verified(self._book, self.dataset, entries.head(head))
+        noted, terms = entries.head(head), self._book.terms(self.dataset)
+        problems = self._book.database.complaints()
+        with self._book.database.reading() as rows:
+            end = self._book.ends(rows, [self.dataset])[self.dataset]
+            found = [*rows.entries(self.dataset)]
+            problems += audits.problems_of(found, terms, rows.unresolved(self.dataset), noted)
+            problems += audits.missing_elsewhere(rows, found)
+        return LedgerCheck(dataset=self.dataset, head=end.head, problems=tuple(problems))
 
     def close(self) -> None:
         """Close the connections to the database; using the ledger again opens new ones."""
@@ -432,26 +391,9 @@ class Ledger:
 def datasets(
     url: str | os.PathLike[str], *, read_only: bool = True, timeout: float = 30.0
 ) -> tuple[str, ...]:
-    """Return the names of the datasets of a ledger, sorted.
+    """Return the names of the datasets of a ledger, sorted; arguments as those of ``Ledger``.
 
-    Args:
-        url: Where it is, as for ``Ledger``.
-        read_only: False where older tables may be brought up to this version.
-        timeout: How many seconds to wait for others.
-
-    Raises:
-        LedgerError: If there is no ledger, or it cannot be read.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from pathlib import Path
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     file = Path(folder) / "ledger.db"
-        ...     whole = hs.Ledger(file, "census", hs.ZCDP(rho=0.5))
-        ...     team = hs.Ledger(file, "census/health", hs.ZCDP(rho=0.1), within="census")
-        ...     hs.ledger.datasets(file)
-        ('census', 'census/health')
+    With ``read_only=False`` older tables are brought up to this version.
     """
     return tuple(book_at(url, read_only=read_only, timeout=timeout, create=False).names())
 
@@ -468,10 +410,3 @@ def book_at(url: str | os.PathLike[str], *, read_only: bool, timeout: float, cre
     database = Database(url, read_only=read_only, timeout=real("timeout", timeout, _SECONDS))
     database.prepare(create=create)
     return Book(database)
-
-
-def _in_order(name: str, values: object) -> list[Any]:
-    """Return what somebody lists, or raise."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ParameterError(name, values, "in a tuple or list, one for each reservation")
-    return list(values)

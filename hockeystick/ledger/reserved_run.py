@@ -15,8 +15,8 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import entries
+from hockeystick.ledger.book import Reservation
 from hockeystick.ledger.ledger import Ledger, LedgerCharge
-from hockeystick.ledger.reservation import Reservation
 from hockeystick.release.charging import ChargedRun
 from hockeystick.release.counting import Journal, OpensJournal
 
@@ -31,19 +31,17 @@ _A_PATH: Final = "the path of a file, or None; the ledger is named beside it"
 class ReservedRun:
     """A run that a ledger reserves under a key, and whose steps are counted: given as ``journal=``.
 
-    What opens it (``make_private``, ``hockeystick.adapters.loop.Account``,
-    ``hockeystick.release.federated.ClientRounds``) reserves the plan of all its steps before the
-    first one, counts each step before its noise is drawn, and at the end commits those that were
-    counted:
+    What opens it (``make_private``, ``adapters.loop.Account``, ``release.federated.ClientRounds``)
+    reserves the plan of all its steps before the first one, counts each step before its noise is
+    drawn, and at the end commits those that were counted:
 
         reserved: first(most),    committed: first(counted),    counted <= most.
 
     Guarantees:
-        A reservation belongs to one run, whose name its note has, and the run to one journal, whose
-        first line has that name, dataset and key: no second run uses the same charge. Whoever is
-        killed leaves a reservation that counts in full; the same key, plan and journal go on with
-        it, from the journal's count. Without the journal, with another one or another plan, or once
-        it was committed or released, the key is refused, and so is the journal without the ledger.
+        A reservation belongs to one run, and the run to one journal: no second run uses the same
+        charge. Whoever is killed leaves a reservation that counts in full; the same key, plan and
+        journal go on with it, from the journal's count. With another plan or journal, or once it
+        was committed or released, the key is refused, and so is the journal without the ledger.
 
     Edge cases:
         A journal that was put back from a backup, or of which two copies are used, has forgotten
@@ -66,11 +64,9 @@ class ReservedRun:
         ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
         ...     run = hs.ledger.ReservedRun(ledger, "model", Path(folder) / "journal")
         ...     account = Account(plan, journal=run)
-        ...     print(ledger.remaining)
         ...     account.count()
         ...     account.close()
         ...     print(ledger.remaining)
-        0.25-zCDP release
         0.46875-zCDP release
     """
 
@@ -87,28 +83,20 @@ class ReservedRun:
         charge = ledger.charging() if isinstance(ledger, Ledger) else ledger
         if not isinstance(charge, LedgerCharge):
             raise ParameterError("ledger", ledger, _A_LEDGER)
-        self._charge = charge
-        self.key = entries.name("key", key)
+        self._charge, self.key = charge, entries.name("key", key)
         if journal is not None and not isinstance(journal, str | os.PathLike):
             raise ParameterError("journal", journal, _A_PATH)
         self.journal = journal
         self._most = None if most is None else _validate.count("most", most, _MOST)
 
     def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> CountedRun:
-        """Reserve a plan, or take up its reservation, and return what counts its steps.
+        """Reserve a plan, or take up its reservation, and return what counts its steps; or raise.
 
         Args:
             title: What the journal is of.
             first: From a number of steps to the mechanism of the first so many.
             most: How many steps are planned.
             *earlier: What earlier versions called the same journal.
-
-        Raises:
-            ParameterError: If the key stands for another plan or run, or the journal is another
-                run's, or in use.
-            IncompatibleError: If the ledger does not have the reservation of a journal which has
-                counted steps.
-            HockeystickError: As ``Ledger.reserve``.
         """
         known = most if self._most is None else min(self._most, most)
         plan = first(known)
@@ -132,41 +120,20 @@ class ReservedRun:
             except ParameterError as error:
                 raise IncompatibleError(
                     f"the journal {counting.path} has {counting.counted} steps of {self.key!r}, "
-                    f"which {self._charge!r} does not have: was it put back from a backup? These "
-                    "steps were released, and are to be charged by hand"
+                    f"which {self._charge!r} does not have: charge them by hand"
                 ) from error
         told = f"[run {counting.run}]"
         reservation = self._charge.reserve(plan, key=self.key, told=told, resume=True)
         found = _RUN.search(reservation.note)
         if found is None or found.group(1) != counting.run:
-            allowed = (
-                f"that of the run for which {self.key!r} was reserved, as one charge covers one "
-                "run; if it is over, resolve what ledger.reservation(key) returns, and take "
-                "another key"
-            )
+            allowed = f"that of the run for which {self.key!r} was reserved; else take another key"
             raise ParameterError("journal", counting.path, allowed)
         return reservation
 
 
 @final
 class CountedRun(ChargedRun):
-    """What counts the steps of a run that is reserved; made by ``ReservedRun.open``.
-
-    It has what ``hockeystick.release.counting.Journal`` has; ``finish`` commits.
-    """
-
-    __slots__ = (
-        "_first",
-        "_journal",
-        "_left",
-        "_lock",
-        "_over",
-        "counted",
-        "most",
-        "path",
-        "reservation",
-        "run",
-    )
+    """A journal of a reserved run, made by ``ReservedRun.open``; ``finish`` commits its steps."""
 
     def __init__(
         self, journal: Journal, reservation: Reservation, first: Callable[[int], Any], most: int
@@ -178,7 +145,7 @@ class CountedRun(ChargedRun):
         self.run, self.path, self.counted = journal.run, journal.path, journal.counted
 
     def add(self, steps: int) -> None:
-        """Count further steps, possibly none, or raise where the run or its reservation is over."""
+        """Count further steps, possibly none, or raise where the run is over."""
         self._check_process()
         with self._lock:
             if self._over:
@@ -192,9 +159,8 @@ class CountedRun(ChargedRun):
             self._journal.add(steps)
 
     def finish(self) -> None:
-        """Commit the steps that were counted; afterwards there is nothing to go on with.
+        """Commit the steps that were counted, unless the journal was left to others before.
 
-        Where the journal was left to others before, nothing happens: they may have counted more.
         Where it raises, the reservation counts in full, and this may be called again.
         """
         self._check_process()

@@ -37,14 +37,10 @@ _CONSISTENT: Final = (
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What is asked of the scores of an attack.
+    """What is asked of the scores of an attack: their file's name, how sure to be, and the rest.
 
-    Args:
-        name: What to call them: their file's name.
-        scores: The scores, with whether each record took part.
-        confidence: How sure to be, in (0, 1).
-        threshold: A score fixed before the scores were seen; None for all that the scores prove.
-        in_one_run: Whether all scores come from one run with fair coins.
+    The threshold was fixed before the scores were seen; None for all that they prove. In one run,
+    who took part was decided by fair coins.
     """
 
     name: str
@@ -59,11 +55,8 @@ class Audit:
 class Audited:
     """What the scores of an attack prove.
 
-    Args:
-        audit: What was asked.
-        bound: A lower bound on epsilon; None where no delta is known.
-        verdict: Whether the scores contradict the plan; None where none was given.
-        points: Points that the attack's curve passes above; none for an audit in one run.
+    A lower bound on epsilon where a delta is known, a verdict where a plan was given, and points
+    that the attack's curve passes above, but for an audit in one run.
     """
 
     audit: Audit
@@ -143,14 +136,7 @@ class Audited:
 def audited(audit: Audit, *, plan: Mechanism | None = None, delta: float | None = None) -> Audited:
     """Return what the scores of an attack prove: a bound at a delta, a verdict on a plan, or both.
 
-    Guarantees:
-        Where the plan is what ran, the verdict is ``Refuted`` with probability at most
-        ``1 - confidence``; the bound is above the truth with at most that probability, and so is
-        any of the points. Verdict and bound of many runs hold together.
-
-    Raises:
-        ParameterError: If neither a plan nor a delta is given, or a parameter is outside its
-            domain.
+    Each is wrong with probability at most ``1 - confidence``; those of many runs hold together.
     """
     if plan is None and delta is None:
         raise ParameterError("delta", delta, "given where no plan is")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Final, final
 
 from hockeystick.mechanisms import (
@@ -17,7 +16,7 @@ from hockeystick.mechanisms import (
     PriFedSync,
     Repeated,
 )
-from hockeystick.release.counting import first
+from hockeystick.release.counting import first, length_of
 
 # Fewer epochs than these are shown by their steps.
 _FEWEST_EPOCHS: Final = 2
@@ -39,25 +38,17 @@ class Course:
     besides: str = ""
 
 
-@singledispatch
 def course_of(plan: Mechanism, most: int) -> Course | None:
-    """Return the stages of a plan, None where it has none.
+    """Return at most so many stages of a plan, None where it has fewer than two.
 
     A prefix of a composition is a composition of its first releases, so that each stage is a plan
-    of its own and what it costs has been spent by then. A schedule is cut, not rescaled: the noise
-    of a step is what it is in the whole plan.
+    of its own and what it costs has been spent by then. The last one costs what the plan does. A
+    schedule is cut, not rescaled: the noise of a step is what it is in the whole plan.
 
     Edge cases:
         One release has no stages. Of several releases together, the longest one's stages are
         taken, and the others are counted in full from the start. What is not released step by
         step, as a matrix factorization's sums are not accounted that way, has none.
-
-    Args:
-        plan: A mechanism or plan.
-        most: The largest number of stages, at least 1.
-
-    Returns:
-        The stages, the last of which costs what the plan does; None where there are fewer than 2.
 
     Example:
         >>> import hockeystick as hs
@@ -66,52 +57,41 @@ def course_of(plan: Mechanism, most: int) -> Course | None:
         >>> course.unit, [after for after, _ in course.stages]
         ('runs', [1, 3, 6, 9, 10])
     """
-    return None
+    if isinstance(plan, Composed):
+        return _of_parts(plan.parts, most)
+    besides = ""
+    if isinstance(plan, DPSGD):
+        unit, after = _of_training(plan, most)
+        besides = "" if plan.extra is None else str(plan.extra)
+    elif isinstance(plan, Repeated | FedSDP | FedCDP | FedAlphaCDP | PriFedSync):
+        unit = "runs" if isinstance(plan, Repeated) else "rounds"
+        after = {k: k for k in _spread(length_of(plan), most)}
+    else:
+        return None
+    stages = tuple((k, first(plan, steps)) for k, steps in after.items())
+    return Course(unit, stages, besides) if len(stages) > 1 else None
 
 
-@course_of.register
-def _(plan: Repeated, most: int) -> Course | None:
-    return _course("runs", [(k, first(plan, k)) for k in _spread(plan.count, most)])
-
-
-@course_of.register
-def _(plan: Composed, most: int) -> Course | None:
-    courses = [course_of(part, most) for part in plan.parts]
+def _of_parts(parts: Sequence[Mechanism], most: int) -> Course | None:
+    """Return the stages of the longest of several releases, with the others."""
+    courses = [course_of(part, most) for part in parts]
     known = [(index, one) for index, one in enumerate(courses) if one is not None]
     if not known:
         return None
     longest, course = max(known, key=lambda one: one[1].stages[-1][0])
-    others = [part for index, part in enumerate(plan.parts) if index != longest]
+    others = [part for index, part in enumerate(parts) if index != longest]
     stages = tuple((after, Composed((stage, *others))) for after, stage in course.stages)
-    words = "; ".join(filter(None, (course.besides, *map(str, others))))
-    return Course(course.unit, stages, words)
+    return Course(course.unit, stages, "; ".join(filter(None, (course.besides, *map(str, others)))))
 
 
-@course_of.register
-def _(plan: DPSGD, most: int) -> Course | None:
-    besides = "" if plan.extra is None else str(plan.extra)
-    length = plan.steps_per_epoch or 1
+def _of_training(plan: DPSGD, most: int) -> tuple[str, dict[int, int]]:
+    """Return the unit of stages of a training run, and the steps after each."""
     epochs = _whole_epochs(plan)
     if epochs >= _FEWEST_EPOCHS:
-        unit, counts = "epochs", {k: _steps_of(plan, k) for k in _spread(epochs, most)}
-    else:
-        unit = "steps"
-        counts = {k * length: k * length for k in _spread(plan.total_steps // length, most)}
-    stages = [(after, first(plan, steps)) for after, steps in counts.items()]
-    return _course(unit, stages, besides)
-
-
-@course_of.register(FedSDP)
-@course_of.register(FedCDP)
-@course_of.register(FedAlphaCDP)
-@course_of.register(PriFedSync)
-def _(plan: FedSDP | FedCDP | FedAlphaCDP | PriFedSync, most: int) -> Course | None:
-    return _course("rounds", [(k, first(plan, k)) for k in _spread(plan.rounds, most)])
-
-
-def _course(unit: str, stages: Sequence[tuple[int, Mechanism]], besides: str = "") -> Course | None:
-    """Return a course of at least two stages, None where there are fewer."""
-    return Course(unit, tuple(stages), besides) if len(stages) > 1 else None
+        return "epochs", {k: _steps_of(plan, k) for k in _spread(epochs, most)}
+    length = plan.steps_per_epoch or 1
+    steps = [k * length for k in _spread(plan.total_steps // length, most)]
+    return "steps", dict(zip(steps, steps, strict=True))
 
 
 def _spread(last: int, most: int) -> list[int]:

@@ -40,7 +40,7 @@ _EVEN_RATES: Final = tuple(k / 40 for k in range(41))
 _TENTH: Final = 0.1
 _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
-_ASKED_BESIDES: Final = 4
+_ASKED_BESIDES: Final = 3
 _GROUPS: Final = (2, 5, 10)
 _NOT_ASKED: Final = "this was not asked for, but can be at any time"
 
@@ -48,23 +48,22 @@ _NOT_ASKED: Final = "this was not asked for, but can be at any time"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a report is about.
+    """What a report is about, as ``report`` takes it.
 
     Args:
         plan: The mechanism or plan.
         delta: Where epsilon is asked for, in [0, 1].
-        title: What to call it; None where nobody does.
+        title: What to call it.
         source: Where the plan's numbers come from.
         notes: What a reader should know.
-        file_name: The plan file; None where there is none.
+        file_name: The plan file.
         file_content: What it holds.
         commands: What gives the headline and the page again, as lines for a shell.
-        budget: The largest epsilon that is allowed; None where nobody says.
-        verify: Whether a second program is to verify the headline, which may take its time.
-        audit: The scores of an attack on what ran; None where there are none.
-        ledger: What the ledger of the data says; None where there is none.
-        group: Several records together of which the plan is the cost, described as the plan for
-            one record and what it assumes; None where the plan is about one record itself.
+        budget: The largest epsilon that is allowed.
+        verify: Whether a second program is to verify the headline.
+        audit: The scores of an attack on what ran.
+        ledger: What the ledger of the data says.
+        group: The plan for one record, where ``plan`` is the cost of several together.
     """
 
     plan: Mechanism
@@ -130,26 +129,26 @@ class Group(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """All that a report says of its subject.
+    """All that a report says of its subject; None for what is not known, or was not asked.
 
     Args:
         subject: What it is about.
         answer: Epsilon at the subject's delta.
-        decision: Whether it is within the subject's budget; None where there is none.
-        remedies: What would meet that budget, a sentence each; nothing where it is met.
+        decision: Whether it is within the subject's budget.
+        remedies: What would meet that budget, a sentence each.
         cautions: What whoever decides should know besides.
         groups: Epsilon at the subject's delta for a person with several examples.
         by_delta: Epsilon at several deltas.
         by_epsilon: Delta at several epsilons.
-        attack: What an attacker could learn; None where that is not known.
-        no_attack: Why it is not.
-        course: The stages of the plan; None where there are none.
+        attack: What an attacker could learn.
+        no_attack: Why that is not known.
+        course: The stages of the plan.
         spent: Epsilon at the subject's delta after each stage.
         rows: What each accountant says.
-        document: The answer as a document; None where the plan cannot be described in JSON.
-        verdict: What the verifier says of it; None where it was not asked.
-        not_verified: Why it was not.
-        audited: What the scores of an attack prove; None where there are none.
+        document: The answer as a document.
+        verdict: What the verifier says of it.
+        not_verified: Why it was not asked.
+        audited: What the scores of an attack prove.
     """
 
     subject: Subject
@@ -174,23 +173,13 @@ class Findings:
 def investigate(
     subject: Subject, tell: Callable[..., None] = lambda done, total, now="": None
 ) -> Findings:
-    """Return all that a report says of its subject.
+    """Return all that a report says of its subject; errors are those of ``report``.
+
+    ``tell`` is told how many questions of how many are answered, and what is under way.
 
     Guarantees:
         Every number is a proven end, but for the rows that say that they are approximations. The
         same subject gives the same findings, but for how long the accountants took.
-
-    Args:
-        subject: What the report is about.
-        tell: Is told how many questions of how many are answered, and what is under way.
-
-    Returns:
-        The findings.
-
-    Raises:
-        UnsupportedError: If no accountant has an answer for the plan.
-        ParameterError: If the audit's confidence, threshold or scores are outside their domains.
-        HockeystickError: If it is to be verified and python-flint is not installed.
 
     Example:
         >>> import hockeystick as hs
@@ -206,8 +195,10 @@ def investigate(
     deltas, epsilons = _deltas(subject.delta, most), _epsilons(answer.upper, most)
     course = course_of(plan, most)
     stages = () if course is None else course.stages
-    sizes = _GROUPS if _has_groups(plan) else ()
-    total = len(deltas) + len(epsilons) + len(stages) + len(sizes) + _ASKED_BESIDES
+    sizes = _GROUPS if isinstance(plan, DPSGD) and plan.examples_per_user == 1 else ()
+    given = [one for one in [subject.audit] if one is not None]
+    asked = (deltas, epsilons, stages, sizes, given)
+    total = sum(map(len, asked)) + _ASKED_BESIDES
     done = 0
 
     def told(now: str, answers: Iterator[_Answer]) -> Iterator[_Answer]:
@@ -226,7 +217,7 @@ def investigate(
     ((attack, no_attack),) = told("attacks", map(_attack, [plan]))
     (rows,) = told("other accountants", (compare(one, delta=at) for one in [plan]))
     ((held, verdict, not_verified),) = told("verifier", map(_verified, [subject], [answer]))
-    (shown,) = told("audit", map(_audited, [subject]))
+    shown = [*told("audit", (audited(one, plan=plan, delta=at) for one in given))]
     return Findings(
         subject=subject,
         answer=answer,
@@ -244,7 +235,7 @@ def investigate(
         document=held,
         verdict=verdict,
         not_verified=not_verified,
-        audited=shown,
+        audited=shown[0] if shown else None,
     )
 
 
@@ -273,13 +264,7 @@ def remedies(plan: Mechanism, epsilon: float, delta: float, *, quick: bool) -> t
     return tuple(found) or ("`hockeystick solve` finds what meets that budget.",)
 
 
-def _has_groups(plan: Mechanism) -> bool:
-    """Return whether a plan says how many examples one person has, and says one."""
-    return isinstance(plan, DPSGD) and plan.examples_per_user == 1
-
-
 def _group(plan: Mechanism, size: int, delta: float) -> Group:
-    """Return what a plan costs somebody with so many examples, or why that is not known."""
     given: Any = plan
     try:
         return Group(size, epsilon(replace(given, examples_per_user=size), delta), "")
@@ -300,15 +285,7 @@ def _verified(
     return told, verify(told), ""
 
 
-def _audited(subject: Subject) -> Audited | None:
-    """Return what the scores of an attack prove, where there are any."""
-    if subject.audit is None:
-        return None
-    return audited(subject.audit, plan=subject.plan, delta=subject.delta)
-
-
 def _attack(plan: Mechanism) -> tuple[Attack | None, str]:
-    """Return what an attacker could learn, or why that is not known."""
     even = sorted({*(rate for rate in _LOW_RATES if rate <= _TENTH), *_EVEN_RATES})
     try:
         f = tradeoff(plan)
@@ -333,7 +310,6 @@ def _point(at: float, answer: Certified) -> Point:
 
 
 def _points(at: Sequence[float], ends: tuple[Any, Any]) -> tuple[Point, ...]:
-    """Return lower and upper ends at several places as points."""
     lower, upper = ends
     return tuple(map(Point, map(float, at), map(float, lower), map(float, upper)))
 

@@ -22,6 +22,7 @@ from hockeystick.conversions import convert
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, EntryKind, Ledger, LedgerCheck, LedgerStatus
 from hockeystick.ledger.amounts import Costs, amount, downward, plus, upward
+from hockeystick.ledger.audits import counting
 from hockeystick.ledger.dataset import Terms, terms_of
 from hockeystick.ledger.entries import content_of
 from hockeystick.mechanisms import Mechanism
@@ -70,10 +71,7 @@ class InEpsilon(NamedTuple):
 
 
 def in_epsilon(status: LedgerStatus, delta: float | None) -> InEpsilon | None:
-    """Return a budget in epsilon; None where no delta is known, or no finite epsilon is proven.
-
-    The delta is for a budget that has none of its own, here and below.
-    """
+    """Return a budget in epsilon, at a delta where it has none of its own; None if unknown."""
     at = _delta_shown(status.budget, delta)
     most, spent = _epsilon_at(status.budget, at), _epsilon_at(status.spent, at)
     if at is None or most is None or spent is None:
@@ -82,7 +80,6 @@ def in_epsilon(status: LedgerStatus, delta: float | None) -> InEpsilon | None:
 
 
 def _delta_shown(budget: Notion, delta: float | None) -> float | None:
-    """Return at which delta a budget is shown in epsilon: its own, or else the one named."""
     if isinstance(budget, PureDP):
         return 0.0
     return budget.delta if isinstance(budget, ApproxDP) else delta
@@ -114,10 +111,7 @@ def _added_epsilon(terms: Terms, total: Costs, price: Costs, delta: float | None
 @final
 @dataclass(frozen=True, slots=True)
 class Ledgered:
-    """A dataset's ledger as it was when it was asked: its entries up to the head of the status.
-
-    The verification may have seen later entries too.
-    """
+    """A dataset's ledger as it was when it was asked: its entries up to the head of the status."""
 
     status: LedgerStatus
     entries: tuple[Entry, ...]
@@ -125,31 +119,20 @@ class Ledgered:
 
     @property
     def terms(self) -> Terms:
-        """What was fixed when the dataset was opened, which says what prices mean."""
+        """What was fixed when the dataset was opened."""
         return terms_of(self.entries[0])
 
     def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
-        """Return what one more plan would cost, and whether this budget covers it.
-
-        Raises:
-            IncompatibleError: If it has no price in the budget's measure, or is described for
-                other neighbours.
-            UnsupportedError: If nothing is known of a part of it.
-            LedgerError: If the last entry is damaged.
-        """
-        price = self.terms.price(plan)
-        return price, not any(price) or self.terms.measure.covers(
-            plus(self.entries[-1].total, price)
-        )
+        """Return what one more plan would cost, and whether this budget covers it; or raise."""
+        terms, total = self.terms, self.entries[-1].total
+        price = terms.price(plan)
+        return price, not any(price) or terms.measure.covers(plus(total, price))
 
     def charged_as(self, plan: Mechanism) -> tuple[str, ...]:
         """Return the keys under which this very plan is charged already."""
-        told = (one for one in self.entries if one.kind != EntryKind.REFUSE)
-        last = {one.key: one for one in told if one.key}
         with suppress(HockeystickError):
             content = content_of(plan)
-            kept = (key for key, one in last.items() if one.content == content)
-            return tuple(key for key in kept if last[key].kind != EntryKind.RELEASE)
+            return tuple(one.key for one in counting(self.entries) if one.content == content)
         return ()
 
     def covers(self, plan: Mechanism) -> bool:
@@ -188,14 +171,10 @@ def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:
 
 
 class Room(NamedTuple):
-    """How often a budget covers once more what it was charged for before.
+    """How often a budget covers again what was reserved, up to a million, and what one costs.
 
-    Args:
-        mechanism: What was reserved.
-        more: How often it is covered again, up to a million.
-        alone: The guarantee of one in the measure of the budget, which adds up there.
-        adds: What a next one would add to the epsilon that is spent, rounded up; None where no
-            delta is known, or no finite epsilon is proven.
+    ``alone`` is the guarantee of one, ``adds`` by how much a next one would raise the epsilon that
+    is spent, rounded up; None where that is not known.
     """
 
     mechanism: Mechanism
@@ -212,10 +191,7 @@ class Room(NamedTuple):
 
 
 def rooms_of(entries: Sequence[Entry], delta: float | None = None) -> tuple[Room, ...]:
-    """Return for the latest five kinds of plans that were reserved how often each is covered again.
-
-    Empty where nothing that costs was reserved, or an entry is damaged.
-    """
+    """Return how often the latest five kinds of plans are covered; () where one is damaged."""
     with suppress(HockeystickError, ValueError):
         kinds = {one.content: one for one in reversed(entries) if one.kind == EntryKind.RESERVE}
         latest = [one for one in kinds.values() if any(one.costs)][:_KINDS]
@@ -264,7 +240,6 @@ def status_facts(
 
 
 def _left(status: LedgerStatus, found: InEpsilon | None) -> str:
-    """Return what is left of a budget, in epsilon where one is known."""
     if found is None:
         return f"{amount(status.remaining, downward)} of {amount(status.budget, plain)}"
     told = f"epsilon {downward(found.left)} of {upward(found.budget)} at delta {plain(found.delta)}"
@@ -275,15 +250,9 @@ def _left(status: LedgerStatus, found: InEpsilon | None) -> str:
 
 def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
     """Return what one more release may cost: at one order, what it may add to epsilon."""
-    budget, remaining = status.budget, status.remaining
+    remaining = status.remaining
     if found is None or not isinstance(remaining, RenyiDP) or status.order is None:
-        told = f"at most {amount(remaining, downward)}"
-        if not isinstance(budget, ApproxDP) or not isinstance(remaining, ApproxDP):
-            return told
-        if remaining.delta >= budget.delta:
-            return told
-        whole = f"the budget's, {plain(budget.delta)}, is for all releases and the slack together"
-        return f"{told}, a delta of its own: {whole}"
+        return f"at most {amount(remaining, downward)}"
     told = "covered where it adds at most {} to the epsilon spent"
     if found.spent > 0.0:
         return told.format(downward(min(found.left, remaining.divergences[0][1])))
@@ -334,7 +303,6 @@ def _cost_told(costs: Costs, terms: Terms) -> str:
 
 
 def _epsilon_told(total: Costs, terms: Terms, delta: float | None) -> str:
-    """Return the epsilon of all that is spent; nothing where the amount itself is one."""
     if terms.order is None and isinstance(terms.budget, PureDP | ApproxDP):
         return ""
     epsilon = _epsilon_at(terms.guarantee(total), _delta_shown(terms.budget, delta))
@@ -342,7 +310,6 @@ def _epsilon_told(total: Costs, terms: Terms, delta: float | None) -> str:
 
 
 def _what(entry: Entry) -> str:
-    """Return what counts from an entry on, and with which other datasets."""
     counts = entry.reserved if entry.kind == EntryKind.REFUSE else entry.mechanism
     what = "nothing" if counts is None else str(counts)
     others = [name for name in entry.datasets if name != entry.dataset]
@@ -350,7 +317,6 @@ def _what(entry: Entry) -> str:
 
 
 def _read(words: Callable[[], str]) -> str:
-    """Return words, or that what they are about cannot be read."""
     try:
         return words()
     except (HockeystickError, ValueError):

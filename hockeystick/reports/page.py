@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module, metadata
@@ -49,7 +50,11 @@ from hockeystick.tradeoffs.reading import is_promise, percent, percent_at_most, 
 
 _FILE_NAME: Final = "plan.toml"
 _FRAME: Final = "width: 100%; height: 40rem; border: 1px solid #8888"
-_FILTERS: Final = (at_least, at_most, nearest, plain, percent, percent_at_most, is_wide)
+_FILTERS: Final[tuple[Callable[..., Any], ...]] = (
+    *(at_least, at_most, interval, nearest, plain, percent, percent_at_most, is_wide),
+    *(in_words, titled, protected, steps_rules, unit_of, units_of, assumptions_of, sources),
+    *(reservation, reading, is_promise, cells_of, quoted),
+)
 _SHOWN_ENTRIES: Final = 200
 _FEW_DIGITS: Final = 4
 _LARGEST_POWER: Final = 700.0
@@ -63,11 +68,7 @@ _UNBROKEN: Final = re.compile(
 
 
 def require_libraries() -> None:
-    """Raise where a library for pages is missing, and say how to install it.
-
-    Raises:
-        HockeystickError: If Matplotlib or Jinja2 cannot be imported.
-    """
+    """Raise where a library for pages is missing, and say how to install it."""
     try:
         import_module("matplotlib.figure")
         import_module("jinja2")
@@ -79,15 +80,7 @@ def require_libraries() -> None:
 @final
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What a report says, and its page; a notebook shows the page.
-
-    Guarantees:
-        The page loads nothing from anywhere, and every number on it is rounded to its safe side.
-
-    Args:
-        findings: What it says.
-        date: The day that the page bears.
-    """
+    """What a report says, and its page, which bears a date; a notebook shows the page."""
 
     findings: Findings
     date: dt.date
@@ -115,22 +108,16 @@ class Report:
         return registration(self.answer, told.described, delta=told.delta, **about)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, which is replaced if it exists, and return its path.
-
-        Raises:
-            OSError: If the file cannot be written.
-        """
+        """Write the page to a file, which is replaced if it exists, and return its path."""
         file = Path(path)
         file.write_text(self.html, encoding="utf-8", newline="\n")
         return file
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame of its own, for a notebook."""
         frame = f'sandbox="allow-scripts" style="{_FRAME}"'
         return f'<iframe title="Report" {frame} srcdoc="{html.escape(self.html)}"></iframe>'
 
     def __repr__(self) -> str:
-        """Return one line: the page is in ``html``."""
         return f"<report: {self.answer}>"
 
 
@@ -155,7 +142,7 @@ def report(
 
     Guarantees:
         Every number is a proven end, rounded to its safe side, but for the rows that say that they
-        are approximations. The page holds the answer for ``hockeystick verify``.
+        are approximations. The page holds the answer for ``hockeystick verify``, and loads nothing.
 
     Edge cases:
         A plan that no plan file can hold is not on the page as a file, and no command gives the
@@ -173,9 +160,6 @@ def report(
         audit: The scores of an attack on what ran, to be set against the plan.
         ledger: The ledger of the dataset that the plan reads, to be shown.
         head: A head of that ledger that was noted before.
-
-    Returns:
-        The report: ``html``, ``save(path)``, ``answer``, ``cautions`` and all ``findings``.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or no delta is given.
@@ -229,22 +213,12 @@ def day_of_build() -> dt.date:
 
 
 def page(findings: Findings, date: dt.date) -> str:
-    """Return the page of a report: one HTML text that loads nothing else.
+    """Return the page of a report, which bears a date, as the text of an HTML file.
 
     Guarantees:
         Every upper end is rounded up and every lower end down. What a plan file says is escaped.
         Nothing is loaded from anywhere, which the page itself forbids the browser to do. The same
         findings, date and versions give the same text.
-
-    Args:
-        findings: What the report says.
-        date: The day that it bears.
-
-    Returns:
-        The text of an HTML file, in UTF-8.
-
-    Raises:
-        HockeystickError: If Matplotlib or Jinja2 is missing.
 
     Example:
         >>> import datetime
@@ -265,34 +239,19 @@ def page(findings: Findings, date: dt.date) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {one.__name__: one for one in _FILTERS}
+    environment.filters |= {one.__name__: one for one in (*_FILTERS, factor)}
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    subject, answer, attack = findings.subject, findings.answer, findings.attack
-    described, content, ledger = subject.described, subject.file_content, subject.ledger
-    accountant = ACCOUNTANTS.get(answer.accountant)
+    subject, accountant = findings.subject, ACCOUNTANTS.get(findings.answer.accountant)
+    content, at = subject.file_content, subject.delta
     text: str = environment.get_template("report.html").render(
         found=findings,
         subject=subject,
         date=date.isoformat(),
         infinity=math.inf,
-        title=subject.title or titled(described),
-        plan=in_words(subject.plan),
-        steps=[rule.removeprefix("steps = ") for rule in steps_rules(described)],
-        protected=protected(described),
-        is_of_clients=unit_of(described) == "client",
-        ends=interval(answer.lower, answer.upper),
-        factor=_factor(answer.upper),
-        but=reservation(subject.delta, units_of(described)),
-        powers=[one for one in findings.by_delta if one.at == subject.delta or _is_power(one.at)],
-        reading=None if attack is None else reading(*attack.headline),
-        promises=attack is not None and is_promise(attack.headline[1]),
+        powers=[one for one in findings.by_delta if one.at == at or _is_power(one.at)],
         summary="" if accountant is None else accountant.summary,
-        sources=sources(subject.plan, answer.accountant),
         truth=Truth.of(findings.rows),
-        cells_of=cells_of,
-        quoted=quoted,
-        assumptions=assumptions_of(described),
-        **({} if ledger is None else _of_ledger(ledger, subject)),
+        **({} if subject.ledger is None else _of_ledger(subject.ledger, subject)),
         file_text=None if content is None else content.decode("utf-8-sig", "replace"),
         digest=None if content is None else hashlib.sha256(content).hexdigest(),
         versions=_versions(),
@@ -302,7 +261,6 @@ def page(findings: Findings, date: dt.date) -> str:
 
 
 def _of_ledger(ledger: Ledgered, subject: Subject) -> dict[str, Any]:
-    """Return what the template asks of a ledger: facts and the latest entries."""
     delta, entries = subject.delta, ledger.entries
     facts = status_facts(ledger.status, delta, rooms_of(entries, delta))
     return {
@@ -312,7 +270,7 @@ def _of_ledger(ledger: Ledgered, subject: Subject) -> dict[str, Any]:
     }
 
 
-def _factor(epsilon: float) -> str:
+def factor(epsilon: float) -> str:
     """Return e^epsilon, rounded up; nothing where that says nothing."""
     if epsilon > _LARGEST_POWER:
         return ""
@@ -337,7 +295,6 @@ def _unbroken(page: str) -> str:
 
 
 def _versions() -> list[tuple[str, str]]:
-    """Return what is installed of the libraries that the numbers and the page come from."""
     known = [("Python", platform.python_version())]
     for name in _SOFTWARE:
         try:
@@ -348,7 +305,6 @@ def _versions() -> list[tuple[str, str]]:
 
 
 def _delta(file: PlanFile, given: float | None) -> float:
-    """Return the delta to ask at: the one given, or else the file's."""
     value = file.delta if given is None else given
     if value is not None:
         return _validate.real("delta", value)

@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick.adapters.loop import Account
 from hockeystick.errors import BudgetExhausted, IncompatibleError, LedgerError, ParameterError
 from hockeystick.ledger import EntryKind, ReservedRun
-from hockeystick.ledger.reservation import is_part
+from hockeystick.ledger.book import is_part
 from hockeystick.mechanisms import schedules
 from hockeystick.release.counting import first
 from hockeystick.release.federated import ClientRounds

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.filters.measures import additive_measure
+from hockeystick.calibration.filters.filter import measure_of
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import Entry, database, dataset
 from hockeystick.ledger.amounts import costs_of, downward, storable, text_of, upward
@@ -140,7 +140,7 @@ def test_a_price_that_was_changed_frees_nothing(
     [
         (f"UPDATE {ENTRIES} SET together = '{{' WHERE seq = 3", "entry 3 of dataset 'd'"),
         (f"UPDATE {ENTRIES} SET note = x'ff' WHERE seq = 3", "entry 3 of dataset 'd'"),
-        ("UPDATE hockeystick_datasets SET unresolved = 'x'", "'d' has spent is no number"),
+        ("UPDATE hockeystick_datasets SET unresolved = 'x'", "damaged: dataset 'd'"),
         ("UPDATE hockeystick_schema SET version = 0", "does not say its version"),
         (
             "UPDATE sqlite_master SET sql = 'x', name = CAST(x'ff' AS TEXT) WHERE type = 'table'",
@@ -450,7 +450,7 @@ def test_limits_are_never_above_those_of_the_day_of_opening(
 ) -> None:
     budget = hs.ApproxDP(1.0, 1e-6)
     hs.Ledger(file, "d", budget)
-    own = additive_measure
+    own = measure_of
     for factor, expected in ((2, 1), (Fraction(1, 2), Fraction(1, 2))):
 
         def changed(*given: Any, factor: Any = factor) -> Any:
@@ -458,9 +458,9 @@ def test_limits_are_never_above_those_of_the_day_of_opening(
             epsilon, rho, failures = measure.limits
             return replace(measure, limits=(epsilon, rho * factor, failures))
 
-        monkeypatch.setattr(dataset, "additive_measure", changed)
+        monkeypatch.setattr(dataset, "measure_of", changed)
         found = hs.Ledger(file, "d")._book.terms("d").measure.limits
-        assert found[1] == own(budget, 5e-7, None).limits[1] * expected
+        assert found[1] == own(budget, 5e-7, None, None).limits[1] * expected
 
 
 def test_sums_stay_short_however_odd_the_prices() -> None:

@@ -67,7 +67,10 @@ def test_the_headline_is_the_upper_end_rounded_up(parsed: Parsed) -> None:
     shown = re.search(r"epsilon ≤ ([\d.]+) at delta = 1e-05", parsed.words)
     assert shown is not None
     upper = Decimal(hs.epsilon(TRAINING, delta=1e-5).upper)
-    assert upper <= Decimal(shown[1]) <= upper * Decimal("1.00001")
+    assert upper <= Decimal(shown[1]) <= upper * Decimal("1.001")
+    first = parsed.words[shown.start() :].partition(" What it means ")[0]
+    assert "DP-SGD on 10,000 examples" in first
+    assert "Approved by" in first
 
 
 def test_what_a_file_says_cannot_become_part_of_the_page(found: Findings) -> None:

@@ -24,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hockeystick.audit.recording.replay import Kind, Neighbour, Places, Replay, Run, Step, Vector
+from hockeystick.audit.recording.replay import Kind, Neighbour, Places, Replay, Run, Vector
 from hockeystick.audit.recording.violations import Notes, Rule
+from hockeystick.audit.region import at_least
 from hockeystick.mechanisms import DPSGD, Sampling
 from hockeystick.mechanisms.sampling.poisson import Clipping
 
@@ -56,11 +57,7 @@ def _widened(probability: float) -> float:
 
 def binomial_at_least(count: int, trials: int, rate: float) -> float:
     """Return P[Binomial(trials, rate) >= count]."""
-    if count <= 0 or rate >= 1:
-        return 1.0
-    if count > trials or rate <= 0:
-        return _widened(0.0)
-    return _widened(float(special.betainc(count, trials - count + 1, rate)))
+    return _widened(float(at_least(np.array(float(count)), trials, rate)))
 
 
 def binomial_at_most(count: int, trials: int, rate: float) -> float:
@@ -264,24 +261,19 @@ def _compare_contributions(
     first, second = pair_of(neighbour, ()).sides
     for beside in others:
         pair = pair_of(neighbour, [beside])
-        steps = (
-            _first(replay.run(first, pair.more, key=KEYS[0])),
-            _first(replay.run(second, pair.less, key=KEYS[0])),
-        )
-        if steps[0] is None or steps[1] is None:
+        more = replay.run(first, pair.more, key=KEYS[0])
+        less = replay.run(second, pair.less, key=KEYS[0])
+        if not more.steps or not less.steps:
             return
-        found.append(steps[0].released - steps[1].released)
-        room = max(room, rounding(replay, steps[0].released, steps[1].released))
+        own, other = more.steps[0].released, less.steps[0].released
+        found.append(own - other)
+        room = max(room, rounding(replay, own, other))
     if not all(bool(np.isfinite(one).all()) for one in found):
         return
     apart = max(float(np.linalg.norm(one - found[0])) for one in found)
     notes.measure("dependence on others", apart)
     if apart > _BESIDE + 2 * room:
         notes.certain(Rule.MIXED, apart, 0, step=0, where=neighbour.name)
-
-
-def _first(run: Run) -> Step | None:
-    return run.steps[0] if run.steps else None
 
 
 def trials_for(coordinates: int) -> int:

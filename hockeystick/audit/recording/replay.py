@@ -31,14 +31,10 @@ class Kind(WordEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Data that differ in one record.
+    """Data that differ in one record: how in words, how, where, and the other record.
 
-    Args:
-        name: What differs, as a phrase.
-        kind: WITHOUT (the record is removed), ADDED (one is added at the end), ZEROED (the record
-            is in no batch) or REPLACED (it has another value).
-        place: The record's place in the data that have it.
-        value: What the engine needs to know of the other record.
+    WITHOUT: the record is removed; ADDED: one is added at the end; ZEROED: it is in no batch;
+    REPLACED: it has another value. The place is that in the data that have it.
     """
 
     name: str
@@ -53,9 +49,8 @@ class Step:
     """One release, in units in which a record's sensitivity is 1.
 
     Args:
-        released: All coordinates that the step releases, over what is claimed of them: a sum of
-            gradients over the clipping norm, so that noise has the deviation of the noise
-            multiplier.
+        released: All coordinates: a sum of gradients over the clipping norm, so that noise has the
+            deviation of the noise multiplier.
         noise_multiplier: What the plan claims of this step.
         before: A digest of all that the step starts from; "" where the engine has none.
     """
@@ -89,13 +84,7 @@ class ReplayEnded(BaseException):
 
 @final
 class Tape:
-    """What a replay notes: each release as it comes, and what the loop goes on with in its place.
-
-    Args:
-        plan: What is claimed.
-        length: After how many releases the next one ends the replay.
-        frozen: As for ``Replay.run``.
-    """
+    """What a replay notes: so many releases, and what the loop goes on with in their place."""
 
     def __init__(self, plan: DPSGD, length: int, frozen: Sequence[Vector] | None = None) -> None:
         self._noises, self._length, self._frozen = plan.noise_multipliers, length, frozen or ()
@@ -147,19 +136,15 @@ class Replay(Protocol):
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
         """The names and sizes of the parameters that were released."""
-        ...
 
     def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
         """Return neighbouring data, for records at some places."""
-        ...
 
     def copies(self) -> int:
         """Return at how many places the record is that is at the most."""
-        ...
 
     def draws(self, count: int) -> tuple[Places, ...]:
         """Return batches as the loop draws them, at least so many, one for each step."""
-        ...
 
     def run(
         self,
@@ -177,7 +162,6 @@ class Replay(Protocol):
             key: What decides all noise, the same for the same key; None for the loop's own noise.
             frozen: What the loop goes on with in place of each release; None for what it released.
         """
-        ...
 
 
 Release = Callable[[Any, Places, int | None], Any]
@@ -226,19 +210,6 @@ class PlainLoop:
         True
     """
 
-    __slots__ = (
-        "_data",
-        "_draw",
-        "_release",
-        "_unit",
-        "_width",
-        "assumptions",
-        "examples",
-        "plan",
-        "precision",
-        "slack",
-    )
-
     def __init__(
         self,
         plan: DPSGD,
@@ -274,7 +245,7 @@ class PlainLoop:
         return (("", self._width),)
 
     def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
-        """Return data without a record, with one more where the plan has such neighbours."""
+        """Return data without a record, and with one that is far off."""
         return neighbours_of(self.plan, places, self.examples, _words(self._data))
 
     def copies(self) -> int:
@@ -332,7 +303,6 @@ def neighbours_of(
 
 
 def _words(data: NDArray[Any]) -> list[tuple[str, Any]]:
-    """Return records that are far off: rows times a large number, of both signs, and undefined."""
     if not np.issubdtype(data.dtype, np.floating):
         return [("a record again", data[0])]
     return [(name, factor * data[0]) for name, factor in FACTORS]

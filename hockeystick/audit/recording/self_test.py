@@ -7,18 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import whole_numbers
 from hockeystick.audit.recording.checks import check_batches, check_noise, compare
 from hockeystick.audit.recording.replay import Places, Replay
 from hockeystick.audit.recording.violations import Notes, Rule, SelfTest
+from hockeystick.audit.scores import CONFIDENCE, SEED
 from hockeystick.errors import ParameterError
 
-_CONFIDENCE: Final = Domain(
-    symbol="confidence", low=0, high=1, low_open=True, high_open=True, typical=(0.9, 0.999)
-)
 _RECORDS: Final = whole_numbers("k", 1, (1, 16))
 _TRIALS: Final = whole_numbers("m", 2, (10, 1000))
-_SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
 # The most records beside the one that is looked at.
 _BESIDE: Final = 6
 _SEES: Final = (
@@ -52,12 +49,12 @@ def record(
     Guarantees:
         A loop that keeps all rules has no violation with a probability of at least ``confidence``,
         whatever the number of tests. A violation whose ``certain`` is true is beyond rounding, and
-        no chance explains it. No violation is no proof of privacy: a few records, batches and steps
-        were looked at, and rules that are broken elsewhere are not seen.
+        no chance explains it. No violation is no proof of privacy: few records, batches and steps
+        were looked at.
 
     Edge cases:
-        Noise that is larger than claimed, records that are drawn less often than the plan says, and
-        divisors that are constant are no violations.
+        More noise than claimed, records that are drawn less often than the plan says, and constant
+        divisors are no violations.
 
     Args:
         loop: A ``Replay``, as ``PlainLoop`` is; or what has a method ``as_replay`` that returns
@@ -90,11 +87,11 @@ def record(
         sensitivity: one record moves the sum by more clipping norms than allowed \
 (with one record more, a record times 1000, step 0): found 1000, allowed 1
     """
-    level = _validate.real("confidence", confidence, _CONFIDENCE)
+    level = _validate.real("confidence", confidence, CONFIDENCE)
     looked_at = _validate.count("records", records, _RECORDS)
     numbers = None if trials is None else _validate.count("trials", trials, _TRIALS)
     drawn = None if draws is None else _validate.count("draws", draws, _TRIALS)
-    chosen = np.random.default_rng(_validate.count("seed", seed, _SEED))
+    chosen = np.random.default_rng(_validate.count("seed", seed, SEED))
     replay = _replay(loop, arguments, options)
     notes = Notes()
     copies = replay.copies()

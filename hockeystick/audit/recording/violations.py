@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, Self, final
 
@@ -57,8 +56,7 @@ class Violation:
     Args:
         name: The rule's name, one of ``Rule``.
         found: What was measured.
-        allowed: What the plan allows: the most for sensitivities and counts that are too large,
-            the least for those that are too small.
+        allowed: The most that the plan allows, or the least of what is too small.
         step: In which step of a replay, from 0; None where no single one is meant.
         where: On which neighbour, or in which parameter; "" where that does not matter.
         p_value: An upper bound on the probability of such data from a loop that keeps the rule, for
@@ -143,10 +141,6 @@ class SelfTest:
             "measured": {name: jsonable(value) for name, value in self.measured},
             "assumptions": list(self.assumptions),
         }
-
-    def to_json(self) -> str:
-        """Return the result as JSON."""
-        return json.dumps(self.as_dict())
 
 
 @final

@@ -49,7 +49,6 @@ def to_pure(source: Mechanism, given: Given) -> PureDP:
 
 
 def _of_plan(source: Mechanism) -> PureDP:
-    """Return the largest loss of a plan."""
     answer = epsilon(source, delta=0.0)
     upper = float(answer)
     if upper == math.inf:
@@ -63,7 +62,6 @@ def _of_plan(source: Mechanism) -> PureDP:
 
 
 def _largest_under(source: FDP) -> PureDP:
-    """Return the largest loss under a trade-off function."""
     f = source.tradeoff
     largest = max(f.forward.supremum, f.backward.supremum)
     if largest == math.inf:
@@ -117,7 +115,6 @@ def to_approx(source: Mechanism, given: Given) -> ApproxDP:
 
 
 def _by_accountant(source: Mechanism, given: Given) -> ApproxDP:
-    """Return the certified answer of the accountants."""
     if given.delta is not None:
         answer = accountants.epsilon(source, given.delta)
     else:
@@ -126,7 +123,6 @@ def _by_accountant(source: Mechanism, given: Given) -> ApproxDP:
 
 
 def _by_gaussian(source: GDP, given: Given) -> ApproxDP:
-    """Return the profile of the Gaussian mechanism."""
     if given.delta is None:
         value = balle_wang(source.mu, epsilon=given.epsilon)
     else:
@@ -140,7 +136,6 @@ def points_of(source: RenyiDP) -> RenyiPoints:
 
 
 def _by_response(source: Notion, epsilon: float, delta: float, given: Given) -> ApproxDP:
-    """Return the profile of the worst (epsilon, delta)-DP mechanism."""
     value = kairouz_oh_viswanath(epsilon, delta, epsilon=given.epsilon, delta=given.delta)
     return _result(source, given, value, _RESPONSE)
 
@@ -194,5 +189,4 @@ def _is_inside(source: Mechanism, delta: float) -> bool:
 
 
 def _asked(given: Given) -> float:
-    """Return the epsilon that is given."""
     return math.inf if given.epsilon is None else given.epsilon

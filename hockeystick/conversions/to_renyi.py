@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from hockeystick.accountants.base import composition_of
-from hockeystick.conversions._evaluated import evaluated, up_product
 from hockeystick.conversions._given import (
     FAILS,
     FEW_ORDERS,
@@ -21,7 +20,7 @@ from hockeystick.conversions._given import (
     refused,
     simplest,
 )
-from hockeystick.conversions.theorems import response_divergence
+from hockeystick.conversions.theorems import evaluated, response_divergence, up_product
 from hockeystick.conversions.to_approx import points_of
 from hockeystick.errors import UnsupportedError
 from hockeystick.mechanisms import Mechanism, runs_of
@@ -72,7 +71,6 @@ def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
 
 
 def _of_parts(source: Mechanism, given: Given) -> RenyiDP:
-    """Return the sums over a plan's parts of their divergences."""
     parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_part(source, given)
@@ -97,7 +95,6 @@ def _is_attained(source: Mechanism, found: Mapping[float, float]) -> bool:
 
 
 def _total(sizes: list[tuple[float, int]]) -> float:
-    """Return the sum of divergences, each with its multiplicity, rounded up."""
     return evaluated(lambda m: sum((n * m.mpf(size) for size, n in sizes), m.zero))
 
 
@@ -146,12 +143,10 @@ def _of_function(source: FDP, given: Given) -> RenyiDP:
 
 
 def _line(given: Given, *slope: float) -> RenyiDP:
-    """Return a slope times the orders."""
     return RenyiDP({order: up_product(order, *slope) for order in given.orders})
 
 
 def _on_chord(curve: RenyiPoints, order: float) -> float:
-    """Return the divergence where it is given, and otherwise what convexity says."""
     known = dict(curve.divergences)
     if order in known:
         return known[order]

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from hockeystick.conversions._evaluated import evaluated, half_square
 from hockeystick.conversions._given import (
     FAILS,
     FEW_ORDERS,
@@ -24,7 +23,7 @@ from hockeystick.conversions._given import (
     through,
 )
 from hockeystick.conversions.by_losses import NORMAL, above, reveals, rho_of
-from hockeystick.conversions.theorems import steinke_rho
+from hockeystick.conversions.theorems import evaluated, half_square, steinke_rho
 from hockeystick.conversions.to_approx import by_largest_loss, points_of
 from hockeystick.conversions.to_gdp import is_release, to_gdp
 from hockeystick.conversions.to_renyi import to_renyi
@@ -181,7 +180,6 @@ def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
 
 
 def _of_parts(source: Mechanism, given: Given) -> ZCDP:
-    """Return the sum of the rhos of a plan's parts."""
     parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_losses(source, given)

@@ -70,6 +70,12 @@ class TradeOff(ABC):
     def _power(self, alpha: Array) -> Ends:
         """Return the ends of 1 - f, precise relative to 1 - f."""
 
+    def type_ii_of_complement(self, rest: Array) -> Ends:
+        """Return f(1 - rest) for rests up to 1/2; some functions are precise for tiny rests."""
+        alpha = 1.0 - rest
+        lower = self._type_ii(np.minimum(alpha + ULP, 1.0)).lower
+        return Ends(lower, self._type_ii(np.maximum(alpha - ULP, 0.0)).upper)
+
     def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f alone."""
         return self._type_ii(alpha).lower

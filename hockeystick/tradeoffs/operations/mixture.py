@@ -47,6 +47,10 @@ class MixtureProfile(Profile):
         mean = math.fsum(w * mass for w, mass in zip(self.weights, masses, strict=True))
         return mean * (1.0 - 2.0 * _SUM)
 
+    @property
+    def dominating_mu(self) -> float:
+        return max(one.dominating_mu for one in self.profiles)
+
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the weighted sum, of each end and of the derivative."""
         values = [profile.at(epsilon) for profile in self.profiles]

@@ -18,7 +18,6 @@ from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff
-from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Profile
 
 ORDER: Final = Domain(
@@ -118,7 +117,7 @@ def _as_divergence(one: float, other: float, a: float, *, up: bool) -> float:
 
 def _exponential_integral(profile: Profile, a: float) -> Divergence:
     """Return the logarithm of the integral of ``e^((a-1) eps) d(eps)``."""
-    mu = dominating_mu(profile)
+    mu = profile.dominating_mu
     end = profile.supremum
     if mu < math.inf:
         end = min(end, 0.5 * mu * mu + mu * min((a - 1.0) * mu + 14.0, _MOST_DEVIATIONS + 0.5 * mu))
@@ -149,7 +148,7 @@ def _gaussian_tail(mu: float, a: float, start: float) -> float:
 
 def _decaying_integral(profile: Profile, a: float) -> Divergence:
     """Return the logarithm of the integral of ``e^(-a eps) d(eps)``."""
-    mu = dominating_mu(profile)
+    mu = profile.dominating_mu
     end = min(profile.supremum, 40.0 / a, _BEYOND)
     if 0.0 < mu < math.inf:
         end = min(end, 0.5 * mu * mu + 14.0 * mu)

@@ -350,6 +350,10 @@ class FunctionProfile(Profile):
     def supremum(self) -> float:
         return self.largest
 
+    @property
+    def dominating_mu(self) -> float:
+        return self.gaussian
+
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta at epsilons >= 0, at most at 690: from there on, what holds there."""
         x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))

@@ -388,7 +388,6 @@ class SymmetricTradeOff(TradeOff):
 
 
 def _certified(quantity: Any, ends: list[tuple[float, float, float]], at: float) -> Certified:
-    """Return the larger of several intervals."""
     lower, middle, upper = (max(end) for end in zip(*ends, strict=True))
     return Certified(lower, middle, upper, quantity=quantity, accountant=_ACCOUNTANT, at=at)
 

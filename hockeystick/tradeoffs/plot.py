@@ -116,7 +116,10 @@ def plot(
         At FPR 1 %, no attack finds more than 9.24 % of the members
     """
     rate = real("fpr", fpr, FPR)
-    functions = [_checked(one) for one in (f, *others)]
+    functions = (f, *others)
+    for one in functions:
+        if not isinstance(one, TradeOff):
+            raise ParameterError("f", one, "a trade-off function")
     names = _names(labels, len(functions))
     if title is not None and not isinstance(title, str):
         raise ParameterError("title", title, "a text")
@@ -166,7 +169,6 @@ class _Curve:
 
     @classmethod
     def of(cls, f: TradeOff, label: str, fpr: float) -> _Curve:
-        """Return a function's curve."""
         lower, upper = f.bounds(_EVERYWHERE)
         # Both are proven; where f itself says more than its interval, so does the line.
         proven = np.maximum(lower, f(_EVERYWHERE))
@@ -178,27 +180,16 @@ class _Curve:
         return bool(np.max(self.upper - self.lower) > _VISIBLE)
 
 
-def _checked(f: object) -> TradeOff:
-    """Return a trade-off function, or raise."""
-    if not isinstance(f, TradeOff):
-        raise ParameterError("f", f, "a trade-off function")
-    return f
-
-
 def _names(labels: object, count: int) -> list[str]:
     """Return one label per function, or raise."""
     if labels is None:
         return ["f", "g"][:count] if count <= 2 else [f"f{i}" for i in range(1, count + 1)]
-    allowed = f"{count} texts" if count > 1 else "a list of one text"
-    if isinstance(labels, str) or not isinstance(labels, Sequence) or len(labels) != count:
+    given = labels if isinstance(labels, Sequence) and not isinstance(labels, str) else ()
+    if len(given) != count or not all(isinstance(one, str) for one in given):
+        allowed = f"{count} texts" if count > 1 else "a list of one text"
         raise ParameterError("labels", labels, allowed)
-    if not all(isinstance(label, str) for label in labels):
-        raise ParameterError("labels", labels, allowed)
-    cleaned = (_printable(label) for label in labels)
-    return [
-        text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
-        for text in cleaned
-    ]
+    texts = map(_printable, given)
+    return [one if len(one) <= _LONGEST_LABEL else f"{one[: _LONGEST_LABEL - 1]}…" for one in texts]
 
 
 def _printable(text: str) -> str:
@@ -225,7 +216,6 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
-    """Return the picture."""
     from matplotlib.figure import Figure
 
     width, height = _INCHES
@@ -240,7 +230,11 @@ def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
     axes.set_ylabel("least false negative rate (type II error)")
     axes.plot([0, 1], [1, 0], color=_GREY, linewidth=1, linestyle=(0, (3, 3)))
     for index, curve in enumerate(curves):
-        _draw(axes, curve, index)
+        look = style_of(index)
+        axes.plot(_EVERYWHERE, curve.lower, **look, clip_on=False, zorder=3)
+        if curve.is_wide:
+            band = {"color": look["color"], "alpha": 0.2, "linewidth": 0}
+            axes.fill_between(_EVERYWHERE, curve.lower, curve.upper, **band)
     _add_low_rates(axes, curves, fpr)
     _add_legend(figure, axes, curves, fpr)
     # What a notebook asks for that was not told of matplotlib.
@@ -255,16 +249,6 @@ def style_of(index: int) -> dict[str, Any]:
         "linestyle": _DASHES[index % len(_DASHES)],
         "linewidth": 1.6,
     }
-
-
-def _draw(axes: Axes, curve: _Curve, index: int) -> None:
-    """Draw one function, and the gap between its proven ends where it can be seen."""
-    look = style_of(index)
-    axes.plot(_EVERYWHERE, curve.lower, **look, clip_on=False, zorder=3)
-    if curve.is_wide:
-        axes.fill_between(
-            _EVERYWHERE, curve.lower, curve.upper, color=look["color"], alpha=0.2, linewidth=0
-        )
 
 
 def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
@@ -294,8 +278,14 @@ def _add_legend(figure: Figure, axes: Axes, curves: Sequence[_Curve], fpr: float
 
     one = len(curves) == 1
     handles: list[Any] = [Line2D([], [], **style_of(index)) for index in range(len(curves))]
-    texts = [_line_of(curve) if one else _share(curve) for curve in curves]
-    heading = reading(fpr, curves[0].reading) if one else f"{at_fpr(fpr)}, {MORE_THAN}"
+    if one:
+        heading = reading(fpr, curves[0].reading)
+        texts = [f"{curves[0].label}: the errors of no attack lie below this line"]
+    else:
+        heading = f"{at_fpr(fpr)}, {MORE_THAN}"
+        texts = [
+            f"{percent_at_most(curve.reading)} of the members: {curve.label}" for curve in curves
+        ]
     wide = [index for index, curve in enumerate(curves) if curve.is_wide]
     if wide:
         colour = style_of(wide[0])["color"] if one else _GREY
@@ -319,13 +309,3 @@ def _add_legend(figure: Figure, axes: Axes, curves: Sequence[_Curve], fpr: float
     for place, text in zip(legend.get_texts(), texts, strict=True):
         place.set(text=text, parse_math=False)
     return legend
-
-
-def _line_of(curve: _Curve) -> str:
-    """Return what the line of the only curve is."""
-    return f"{curve.label}: the errors of no attack lie below this line"
-
-
-def _share(curve: _Curve) -> str:
-    """Return one curve's reading, to follow that no attack finds more."""
-    return f"{percent_at_most(curve.reading)} of the members: {curve.label}"

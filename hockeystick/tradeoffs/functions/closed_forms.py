@@ -231,7 +231,6 @@ class LaplaceTradeOff(SymmetricTradeOff):
         return Ends(ends.lower, np.minimum(ends.upper, 1.0))
 
     def type_ii_of_complement(self, rest: Array) -> Ends:
-        """Return f(1 - rest), precise for tiny rests."""
         if 1.0 / self.scale > _LAPLACE_LARGEST:
             bound = np.where(
                 rest <= 0.5,
@@ -290,12 +289,10 @@ class Outcomes:
     relative_error: float
 
     def inverse(self) -> Outcomes:
-        """Return them with P and Q exchanged."""
         return Outcomes(_swapped(self.decimal), _swapped(self.binary), self.relative_error)
 
     @classmethod
     def of(cls, p: Sequence[float], q: Sequence[float]) -> Outcomes | None:
-        """Return the outcomes with these probabilities."""
         if len(p) > _MOST:
             return None
         decimal_readings = [[decimal(one) for one in side] for side in (p, q)]
@@ -330,11 +327,9 @@ class Outcomes:
 
 
 def _scaled(side: Sequence[Fraction]) -> list[Fraction]:
-    """Return numbers over their sum."""
     total = sum(side, Fraction(0))
     return [one / total for one in side]
 
 
 def _swapped(masses: Masses) -> Masses:
-    """Return the masses with P and Q exchanged."""
     return tuple((q, p) for p, q in reversed(masses))

@@ -117,7 +117,6 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         return Ends(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
     def type_ii_of_complement(self, rest: Array) -> Ends:
-        """Return f(1 - rest), precise for tiny rests."""
         flat = rest <= 1.0 - self._corner.second
         lower, upper = np.empty_like(rest), np.empty_like(rest)
         lower[flat], upper[flat] = self._flat_type_ii(rest[flat])

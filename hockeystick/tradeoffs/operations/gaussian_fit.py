@@ -66,7 +66,6 @@ class _Lines(NamedTuple):
 
     @staticmethod
     def of(profile: Profile, epsilon: Array) -> _Lines:
-        """Return the lines of these epsilons."""
         upper = np.minimum(profile.at(epsilon).upper, 1.0)
         return _Lines(epsilon, upper, np.exp(epsilon) * (1.0 + 4.0 * ULP)).needed()
 
@@ -164,12 +163,10 @@ def _mus_of_corners(lines: _Lines, least: float, most: float) -> tuple[Array, Ar
 
 
 def _mu_above(rates: Array, power: Array) -> Array:
-    """Return upper ends of mu at rates in (0, 1/2), by upper ends of the power."""
     return _mu(rates, np.minimum(power, 1.0), 1.0)
 
 
 def _mu_below(f: TradeOff, rates: Array) -> Array:
-    """Return lower ends of mu at rates in (0, 1/2)."""
     return _mu(rates, f.power_bounds(rates)[0], -1.0)
 
 

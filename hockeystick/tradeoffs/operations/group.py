@@ -98,7 +98,6 @@ def _inverse(power: Fraction, growth: Fraction, delta: Fraction) -> Fraction:
 
 
 def _iterated(alpha: Fraction, growth: Fraction, delta: Fraction, size: int) -> Fraction:
-    """Return the power of a group at a rate."""
     power = alpha
     for _ in range(size):
         if power >= 1 - delta:
@@ -224,7 +223,6 @@ class GroupTradeOff(TradeOff):
         return _Rates(number, complemented)
 
     def _one_more_record(self, before: _Rates, *, up: bool) -> _Rates:
-        """Return the ends after one more record."""
         number, complemented = before.number.copy(), before.complemented.copy()
         power = self.inner._power(number[~complemented])
         # The power is never below the rate, whatever its lower end says.
@@ -262,7 +260,6 @@ def group_of(f: TradeOff, size: int) -> TradeOff:
 
 
 def _times(mu: float, size: int) -> float:
-    """Return the product, rounded up."""
     product = mu * size
     enough = math.isinf(product) or Fraction(product) >= Fraction(mu) * size
     return product if enough else math.nextafter(product, math.inf)

@@ -52,7 +52,6 @@ class MixtureProfile(Profile):
         return max(one.dominating_mu for one in self.profiles)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the weighted sum, of each end and of the derivative."""
         values = [profile.at(epsilon) for profile in self.profiles]
         sums = [
             sum((w * one for w, one in zip(self.weights, part, strict=True)), 0.0 * epsilon)
@@ -115,7 +114,6 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
 
 
 def _checked(parts: Iterable[tuple[float, TradeOff]]) -> list[tuple[float, TradeOff]]:
-    """Return the parts that have a weight, or raise."""
     allowed = "pairs (weight, trade-off function) whose weights add up to 1"
     try:
         pairs = [(weight, f) for weight, f in parts]

@@ -169,7 +169,6 @@ class _TabulatedProfile(NamedTuple):
     high: Array
 
     def with_more(self, profile: Profile, epsilon: Array) -> _TabulatedProfile:
-        """Return the table with more epsilons."""
         values = profile.at(epsilon)
         joined = np.r_[self.epsilon, epsilon]
         order = np.argsort(joined, kind="stable")

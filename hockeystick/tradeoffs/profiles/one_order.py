@@ -255,7 +255,6 @@ def _refined_response(c: mpf, moment: mpf, response_epsilon: mpf) -> mpf:
 
 
 def _log_response_delta(epsilon: float, response_epsilon: float) -> float:
-    """Return ln delta of randomized response."""
     if epsilon >= response_epsilon:
         return -math.inf
     return math.log(-math.expm1(epsilon - response_epsilon)) - math.log1p(
@@ -375,7 +374,6 @@ class FunctionProfile(Profile):
         return ProfileValues(low, 0.5 * (low + high), high, -x * np.exp(best))
 
     def _gaussian_upper(self, epsilon: Array) -> Array:
-        """Return the profile of the Gaussian that dominates, an upper bound."""
         if not 0.0 < self.gaussian < math.inf:
             return np.ones_like(epsilon)
         return GaussianProfile(self.gaussian).at(epsilon).upper

@@ -71,7 +71,6 @@ def _estimate(profile: Profile, delta: float) -> float:
 
 
 def _at(profile: Profile, epsilon: float) -> float:
-    """Return the estimate at one epsilon."""
     return float(profile.at(np.array([epsilon])).estimate[0])
 
 
@@ -362,7 +361,6 @@ class MaximumProfile(Profile):
         return max(one[0], two[0]), max(one[1], two[1]), max(one[2], two[2])
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the larger ends, and the derivative of the larger estimate."""
         one = self.first.at(epsilon)
         two = self.second.above(epsilon, one.lower)
         return ProfileValues(
@@ -493,7 +491,6 @@ class ChainProfile(Profile):
         return (lower, middle, upper) if upper <= chained else (lower, chained, chained)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the smaller upper ends, and the estimates and derivatives that go with them."""
         found, share = self.group.at(epsilon), self._share(epsilon)
         link = self.one.at(share)
         chained = self._chained(epsilon, share, link.upper)

@@ -12,7 +12,7 @@ from hockeystick._suggest import same_name
 from hockeystick._validate import one_of
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
-from hockeystick.conversions._given import Given, exact, read, refused, strength
+from hockeystick.conversions.given import Given, exact, read, refused, strength
 from hockeystick.conversions.to_approx import to_approx, to_pure
 from hockeystick.conversions.to_gdp import to_fdp, to_gdp
 from hockeystick.conversions.to_renyi import attained_divergence, attained_divergences, to_renyi
@@ -168,9 +168,6 @@ def lower_ends(x: Mechanism, found: Notion) -> tuple[float, ...]:
 
     Returns:
         Lower ends of epsilon and delta, of mu, of rho, or of each divergence; or none.
-
-    Raises:
-        ParameterError: If x is neither a notion nor a plan, or found is no notion.
 
     References:
         Bun and Steinke 2016, definition 1.1; Dong, Roth and Su 2022, theorem 2.7 and corollary B.6.

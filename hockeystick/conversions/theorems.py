@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick._validate import PARAMETERS, Domain, real
-from hockeystick.conversions._given import check_one_of_two
+from hockeystick.conversions.given import check_one_of_two
 from hockeystick.errors import ParameterError
 from hockeystick.notions.guarantees import DIVERGENCE, MU, OMEGA, ORDER, RHO
 from hockeystick.numerics.roots import increasing_root, minimum

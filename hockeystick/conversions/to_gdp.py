@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 
 from hockeystick.accountants import tradeoff
-from hockeystick.conversions._given import (
+from hockeystick.conversions.by_losses import mu_square_of, reveals, root_up
+from hockeystick.conversions.given import (
     FAILS,
     ITSELF,
     NO_NOISE,
@@ -20,7 +21,6 @@ from hockeystick.conversions._given import (
     refused,
     simplest,
 )
-from hockeystick.conversions.by_losses import mu_square_of, reveals, root_up
 from hockeystick.conversions.theorems import evaluated, liu_mu
 from hockeystick.conversions.to_approx import by_largest_loss, points_of
 from hockeystick.mechanisms import Mechanism, runs_of

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from hockeystick.accountants.base import composition_of
-from hockeystick.conversions._given import (
+from hockeystick.conversions.given import (
     FAILS,
     FEW_ORDERS,
     ITSELF,

@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from hockeystick.conversions._given import (
+from hockeystick.conversions.by_losses import NORMAL, above, reveals, rho_of
+from hockeystick.conversions.given import (
     FAILS,
     FEW_ORDERS,
     ITSELF,
@@ -22,7 +23,6 @@ from hockeystick.conversions._given import (
     simplest,
     through,
 )
-from hockeystick.conversions.by_losses import NORMAL, above, reveals, rho_of
 from hockeystick.conversions.theorems import evaluated, half_square, steinke_rho
 from hockeystick.conversions.to_approx import by_largest_loss, points_of
 from hockeystick.conversions.to_gdp import is_release, to_gdp

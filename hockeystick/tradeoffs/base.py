@@ -189,9 +189,6 @@ class TradeOff(ABC):
 
         Args:
             slope: The slope y, a finite number.
-
-        Raises:
-            ParameterError: If the slope is no such number.
         """
         y = real("slope", slope, _SLOPE)
         if y >= 0.0:

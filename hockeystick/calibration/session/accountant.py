@@ -30,9 +30,6 @@ class Accountant(Recorder):
 
         M_1 ** n_1 @ M_2 ** n_2 @ ...
 
-    It is told what ran, and runs nothing. A training loop whose plan is known has
-    ``hockeystick.adapters.loop``, of which ``adapters.torch`` makes use.
-
     Guarantees:
         Those of ``hs.epsilon``, ``hs.delta`` and ``hs.tradeoff`` of ``accountant.plan``. They hold
         for *planned* releases: each mechanism may depend on all earlier outputs (on the model so
@@ -42,12 +39,8 @@ class Accountant(Recorder):
         ``hs.calibration.Filter`` is what bounds them. Each answer says so among its assumptions.
 
     Edge cases:
-        Nothing recorded costs 0. Recording 0 runs changes nothing. A state is read by the version
-        of its format; unknown types, fields and versions are refused.
-
-        Any number of threads may record and ask at the same time: no run is lost, and each answer
-        is of what was recorded when it was asked for. A copy, also that of a forked or another
-        process, records for itself, and knows nothing of what the others released.
+        Any number of threads may record and ask at the same time. A copy, also that of a forked or
+        another process, records for itself.
 
     References:
         Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters: Pay-as-you-Go

@@ -70,12 +70,9 @@ class Calibrated:
 
     Guarantees:
         ``plan`` meets the target: ``achieved``, read off that very plan, is within it by its upper
-        end (a Bayes error by its lower end). ``status`` says what is proven of the next value.
-
-        It prints as one line. In a format such as ``f"{found:.3f}"``, and in that line, a least
+        end (a Bayes error by its lower end). Where it prints, also as ``f"{found:.3f}"``, a least
         value is rounded up and a most value down, which is where the plan costs less; ``<``,
-        ``max``, ``round`` and arithmetic raise a TypeError. ``"%.3f" % found`` rounds ``value`` to
-        the nearest, perhaps to what misses the target.
+        ``max``, ``round`` and arithmetic raise a TypeError.
 
     Args:
         value: The value, an int where the parameter is a whole number.
@@ -172,8 +169,7 @@ def calibrate(
     """Return the value of one number in a plan with which it just meets a target.
 
     Of all values that meet the target, the one that costs most: the least noise, the most steps,
-    the largest batch. The search walks from an unproven guess to both sides of the limit and closes
-    in on it; every verdict is a proven interval.
+    the largest batch.
 
     Guarantees:
         The plan returned meets the target by the proven end of an evaluation of that very plan,
@@ -189,9 +185,9 @@ def calibrate(
         of a sampled plan) are met by the theorem's upper end, and the status is "bound".
 
     Args:
-        plan: A mechanism or plan, of which the number that it has for the parameter is where the
-            search begins, and of no further consequence; or a class of them, such as ``hs.DPSGD``,
-            or a ``functools.partial`` of one, whose other fields are given as keywords.
+        plan: A mechanism or plan, whose number for the parameter is where the search begins; or a
+            class of them, such as ``hs.DPSGD``, or a ``functools.partial`` of one, whose other
+            fields are given as keywords.
         parameter: The name of a number in the plan, or its path where several have that name:
             "noise_multiplier", "inner.rate", "parts[1].epsilon", "schedule.end". Where the plan
             gives one of two alternatives (batch_size or rate), it is the one to solve for.

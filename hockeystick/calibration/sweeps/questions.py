@@ -110,10 +110,6 @@ class AskEpsilon(Question):
         delta: In [0, 1]; None where the grid has it.
         accountant: As for ``hs.epsilon``, as is ``tolerance``.
 
-    Raises:
-        ParameterError: If an argument is outside its domain; when called, if a parameter is no
-            field of the plan, outside its domain, or given by question and grid.
-
     Example:
         >>> import hockeystick as hs
         >>> ask = hs.calibration.AskEpsilon(hs.Gaussian(1.0), delta=1e-5)

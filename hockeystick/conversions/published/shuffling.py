@@ -251,9 +251,6 @@ def hiding_among_clones(randomizer_epsilon: float, users: int, delta: float) -> 
         users: The number n of users, an integer from 1 to 10^15.
         delta: Above 0 and below 1.
 
-    Raises:
-        ParameterError: If a parameter is outside its domain, or there are too few users.
-
     References:
         Feldman, McMillan and Talwar, "Hiding Among the Clones: A Simple and Nearly Optimal Analysis
         of Privacy Amplification by Shuffling", FOCS 2021 (arXiv 2012.12803), theorem III.1.

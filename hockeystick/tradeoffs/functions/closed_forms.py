@@ -185,9 +185,6 @@ class LaplaceTradeOff(SymmetricTradeOff):
     Args:
         scale: The noise in units of the sensitivity, a number > 0 or inf.
 
-    Raises:
-        ParameterError: If the scale is no such number.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition A.6.
 

@@ -302,10 +302,6 @@ class PiecewiseLinearTradeOff(_Polygon):
             taken from here.
         powers: One less each beta, likewise.
 
-    Raises:
-        ParameterError: If these are no lists of such numbers of one length, or a complement
-            contradicts its rate.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition 2.2: f is a
         trade-off function iff it is convex, continuous, falling and ``f <= 1 - alpha``.
@@ -460,9 +456,6 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
     Args:
         p: Probabilities under the first distribution, each >= 0, of sum 1 to within 1e-12.
         q: Probabilities under the second, as many.
-
-    Raises:
-        ParameterError: If these are no such lists.
 
     References:
         Neyman and Pearson 1933; Dong, Roth and Su 2022, section 2.1.

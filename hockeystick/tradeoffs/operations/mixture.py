@@ -84,9 +84,6 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
     Returns:
         The function; its call returns proven lower ends, as always.
 
-    Raises:
-        ParameterError: If there are no parts, or the weights are not such numbers.
-
     References:
         ``f_p = p f + (1-p) (1 - alpha)`` of Dong, Roth and Su 2022 is another thing: there the coin
         says whether a record takes part, and only one of both hypotheses has seen it. It is an

@@ -61,9 +61,6 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
     Returns:
         The lower and the upper end; the upper one is what a guarantee may state.
 
-    Raises:
-        ParameterError: If the order is no such number.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, appendix B, has the
         equivalent ``(1/(alpha-1)) ln Int_0^1 |f'(x)|^(1-alpha) dx``.

@@ -20,7 +20,7 @@ def limit_mu(plan: PriFedSync) -> float:
     ``mu_j = sqrt(2) c_j sqrt(e^(1/s^2) Phi(1.5/s) + 3 Phi(-0.5/s) - 2)`` for client j, with
     ``c_j = (B_j/n_j) sqrt(K_j R)`` and s half the noise multiplier: what the composition
     ``C_(B/n)(G_(1/s))^(K R)`` tends to where K R grows and c_j stays. A batch of all examples is
-    Gaussian noise, ``mu_j = sqrt(K_j R)/s``.
+    Gaussian noise, ``mu_j = sqrt(K_j R)/s``. 0 for no steps or infinite noise; inf without noise.
 
     Guarantees:
         None, on either side. Client j's loss is not one of mu_j-GDP: delta is often far smaller,

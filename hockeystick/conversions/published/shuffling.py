@@ -53,7 +53,8 @@ def limit_epsilon(
     """Return epsilon by the published approximation for epochs over resampled or shuffled data.
 
     It is that of a Gaussian with ``mu = sqrt((1 + side/sqrt(2 E)) E) / noise_multiplier``, where
-    ``side`` is 1 or -1: the spread ``sqrt(E/2)`` of the number of hits is taken once.
+    ``side`` is 1 or -1: the spread ``sqrt(E/2)`` of the number of hits is taken once. Half an epoch
+    with ``side`` -1 has mu = 0.
 
     Guarantees:
         None, on either side. For batches drawn afresh in each round, whose members an adversary
@@ -109,7 +110,8 @@ def shuffled_group(
 
     Guarantees:
         An upper bound of what any two data sets that differ in the group lose, mu rounded up: given
-        which batch each example is in, both are compositions of Gaussians.
+        which batch each example is in, both are compositions of Gaussians. No epochs have mu = 0;
+        noise multiplier 0 has mu = inf, inf has 0.
 
     Args:
         inner: The noise on a batch's sum, in units of the largest change that one example makes:
@@ -206,7 +208,7 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
 def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certified:
     """Return delta of the stronger clones' pair itself, as ``clones_epsilon`` does epsilon.
 
-    It is asked at an epsilon in [0, inf].
+    It is asked at an epsilon in [0, inf]; from epsilon_0 on, delta is 0.
 
     Example:
         >>> print(f"{clones_delta(1.0, users=200, epsilon=0.4).upper:.8g}")

@@ -251,13 +251,11 @@ class TradeOff(ABC):
         have f, none of them its inverse. For groups of which some records come and others go,
         symmetrize f.
 
-        Of a plan with a form for groups this is the function of ``plan.for_group(size)``, as of a
-        ``DPSGD`` with Poisson batches. A ``PoissonSubsampled`` that is written out has none, and
-        the rule for any mechanism is taken; the pair of its groups, which ``--group`` of the
-        command asks, is ``mechanisms.PoissonSubsampledGroup(inner, rate, size) ** steps``. The
-        lower ends of both are proven, and neither is the higher one at all rates and error rates:
-        the larger of the two holds. For an epsilon ask ``hockeystick.epsilon`` of that pair, or of
-        ``plan.for_group(size)``, whose ends are mostly closer than ``group(size).epsilon``.
+        Of a plan with a form for groups, such as a ``DPSGD`` with Poisson batches, this is the
+        function of ``plan.for_group(size)``; of any other the rule for any mechanism is taken. Of
+        a ``PoissonSubsampled`` that is written out, the pair of its groups is
+        ``mechanisms.PoissonSubsampledGroup(inner, rate, size) ** steps``: the lower ends of both
+        are proven, and the larger of the two holds.
 
         Args:
             size: The number g of records, an integer from 1 to 10^15. Where there is no closed form

@@ -77,9 +77,8 @@ def plot(
 ) -> Figure:
     """Draw trade-off functions against ``1 - alpha``, what guessing achieves.
 
-    The lower the curve, the more an attack can find. The inset has the largest true positive rate
-    over low false positive rates on logarithmic scales; the legend says in words what holds at
-    one of them.
+    The inset has the largest true positive rate over low false positive rates on logarithmic
+    scales; the legend says in words what holds at one of them.
 
     Guarantees:
         The lines are proven LOWER ends of f, and proven upper ends of ``1 - f`` in the inset, at
@@ -87,23 +86,18 @@ def plot(
         f is visibly above, a band shows the gap. The percentages are ``f.power(fpr)``, rounded up.
         The same arguments give the same file, byte for byte, with the same matplotlib.
 
-    Edge cases:
-        A label of more than 60 letters, or a title of more than two lines, is cut. Whatever does
-        not print is left out.
-
     Args:
         f: The first trade-off function.
         others: More of them, drawn over it.
-        labels: One text per function; without them, f and g or f1, f2, ...
+        labels: One text per function, cut after 60 letters; by default f and g or f1, f2, ...
         path: Where to write the picture: a file name that ends in .svg, .png or .pdf. One that is
             there already is replaced.
         fpr: The false positive rate to read off in words, in [0, 1].
-        title: A heading.
+        title: A heading, cut after two lines.
 
     Returns:
-        The ``matplotlib.figure.Figure``, whose ``axes[0]`` has the curves. It is not known to
-        ``matplotlib.pyplot``, and the user's settings neither matter nor change; notebooks show it
-        all the same.
+        The ``matplotlib.figure.Figure``, whose ``axes[0]`` has the curves; ``matplotlib.pyplot``
+        does not know it, and the user's settings neither matter nor change.
 
     Raises:
         HockeystickError: If matplotlib is missing.

@@ -226,14 +226,7 @@ def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
 
 
 def with_noise(mechanism: Mechanism, factor: float) -> Mechanism:
-    """Return a mechanism with all its noise multiplied by a factor.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.calibration.budgets.split import with_noise
-        >>> print(with_noise(hs.Gaussian(1.5) ** 3 @ hs.Laplace(2.0), 2.0))
-        Gaussian (noise multiplier 3) x 3 and Laplace (scale 4)
-    """
+    """Return a mechanism with all its noise multiplied by a factor."""
     return _scaled(mechanism, _validate.real("factor", factor, _FACTOR))
 
 

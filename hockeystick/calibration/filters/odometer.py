@@ -140,20 +140,9 @@ class Odometer(Recorder):
         super().__init__(Runs(self._lines.nothing))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> float:
-        """Record runs of a mechanism, and return the bound after them.
+        """Record runs of a mechanism, and return the bound after them, an upper bound.
 
-        Args:
-            mechanism: What runs.
-            count: How many runs, an integer from 0 to 10^15.
-
-        Returns:
-            ``epsilon``, an upper bound.
-
-        Raises:
-            ParameterError: If it is no mechanism, or the count is no such integer.
-            IncompatibleError: If no bound is known of it, it may fail, or it is described under
-                another adjacency than what has run.
-            UnsupportedError: If nothing is known of a part of it.
+        Arguments are those of ``Filter.step``, as are errors; what may fail is one of them.
         """
         once, runs = unrolled(mechanism, count)
         cost = self._costs(once)

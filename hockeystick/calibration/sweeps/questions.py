@@ -153,8 +153,7 @@ class Solve(Question):
     Called with parameters, it returns ``hs.calibrate`` of the plan with these fields. A parameter
     that is named as a field of the target is the target's; the rest is as for ``AskEpsilon``.
 
-    Arguments and errors are those of ``hs.calibrate``, as is the guarantee: the plan with the value
-    meets the target, provably.
+    Arguments, errors and the guarantee are those of ``hs.calibrate``.
 
     Example:
         >>> import hockeystick as hs

@@ -186,7 +186,8 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
     Guarantees:
         Both ends are proven for the pair. The upper end holds for every epsilon_0-DP randomizer and
         all data, as that of ``ShuffledReports``; the lower end is the pair's, which particular
-        randomizers need not reach: it says how much of the upper end is due to rounding.
+        randomizers need not reach: it says how much of the upper end is due to rounding. Epsilon is
+        0 where delta is at least the total variation of the pair.
 
     Args:
         randomizer_epsilon: epsilon_0, from 10^-6 to 20.

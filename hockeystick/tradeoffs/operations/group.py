@@ -56,11 +56,8 @@ def approximate_group(
 ) -> PiecewiseLinearTradeOff:
     """Return ``1 - p^og`` of a growth A >= 1 and a delta below 1.
 
-    Args:
-        growth: ``A``, at least ``e^epsilon`` for the function to be a lower bound.
-        delta: The delta of one record.
-        size: The number g of records.
-        relative_error: How far the masses may be off, in relation to each.
+    For it to be a lower bound the growth is at least ``e^epsilon``; each mass may be off by the
+    relative error.
     """
     alphas = _corners(growth, delta, size)
     powers = [_iterated(alpha, growth, delta, size) for alpha in alphas]

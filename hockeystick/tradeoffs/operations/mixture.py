@@ -81,9 +81,6 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
         parts: Pairs of a weight in [0, 1] and a trade-off function; the weights add up to 1 to
             within 1e-12.
 
-    Returns:
-        The function; its call returns proven lower ends, as always.
-
     References:
         ``f_p = p f + (1-p) (1 - alpha)`` of Dong, Roth and Su 2022 is another thing: there the coin
         says whether a record takes part, and only one of both hypotheses has seen it. It is an

@@ -82,13 +82,6 @@ def at_least(f: TradeOff, g: TradeOff) -> bool | None:
         Equal objects give True. Two Gaussians are compared by mu, exactly; and so is what is
         known to be at least a Gaussian by its making, as ``C_p(G_mu)`` and groups of it are.
 
-    Args:
-        f: The function asked about.
-        g: The function it is compared with.
-
-    Returns:
-        True, False, or None where undecided.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition 2.12.
     """

@@ -54,13 +54,6 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
         ``alpha mu^2 / 2`` for a Gaussian. Infinite where delta does not vanish, that is f(0) < 1 or
         f = 0 before 1: so nothing follows from (epsilon, delta > 0)-DP.
 
-    Args:
-        f: The trade-off function.
-        order: The order alpha, a finite number > 1.
-
-    Returns:
-        The lower and the upper end; the upper one is what a guarantee may state.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, appendix B, has the
         equivalent ``(1/(alpha-1)) ln Int_0^1 |f'(x)|^(1-alpha) dx``.

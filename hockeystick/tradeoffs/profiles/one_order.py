@@ -413,12 +413,9 @@ class FunctionProfile(Profile):
 
 
 def _concave_maximum(x: Array, low: Array, high: Array) -> Array:
-    """Return an upper bound of the maximum of a concave function, from values at some points.
+    """Return an upper bound of the maximum of a concave function.
 
-    Args:
-        x: The points, ascending down each column.
-        low: Lower ends of the values there.
-        high: Upper ends.
+    ``low`` and ``high`` are the ends of its values at x, which ascends down each column.
     """
     width = np.diff(x, axis=0)
     empty = width <= 0.0

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
@@ -186,8 +185,7 @@ def calibrate(
 
     Args:
         plan: A mechanism or plan, whose number for the parameter is where the search begins; or a
-            class of them, such as ``hs.DPSGD``, or a ``functools.partial`` of one, whose other
-            fields are given as keywords.
+            class of them, such as ``hs.DPSGD``, whose other fields are given as keywords.
         parameter: The name of a number in the plan, or its path where several have that name:
             "noise_multiplier", "inner.rate", "parts[1].epsilon", "schedule.end". Where the plan
             gives one of two alternatives (batch_size or rate), it is the one to solve for.
@@ -251,33 +249,23 @@ def calibrate(
 def _begun_with(
     plan: Mechanism | Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
 ) -> Mechanism:
+    """Return the plan, or one of a class with a number for what is to be solved for."""
     if isinstance(plan, Mechanism):
         for name, value in fields.items():
             raise ParameterError(name, value, "left out beside a plan, which has its numbers")
         return plan
-    given = {**plan.keywords, **fields} if isinstance(plan, partial) else dict(fields)
-    kind = plan.func if isinstance(plan, partial) else plan
-    if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
+    if not (isinstance(plan, type) and issubclass(plan, Mechanism)):
         return checked("plan", plan, allowed=_A_PLAN)
-    make = partial(kind, *plan.args) if isinstance(plan, partial) and plan.args else kind
-    return _of_a_class(kind.__name__, make, parameter, given)
-
-
-def _of_a_class(
-    kind: str, make: Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
-) -> Mechanism:
-    """Return a mechanism of a class, with a number for the parameter where that is one of it."""
-    names = list(parameters_of(make))
+    names = list(parameters_of(plan))
     for name in fields:
         if name not in names:
-            raise ParameterError(f"a field of {kind}", name, f"one of {str(names)[1:-1]}")
+            raise ParameterError(f"a field of {plan.__name__}", name, f"one of {str(names)[1:-1]}")
     is_open = parameter in names and parameter not in fields
-    for name in required_by(make):
+    for name in required_by(plan):
         if name not in fields and not (is_open and name == parameter):
-            raise ParameterError(name, None, f"given beside {kind}")
-    if not is_open:
-        return make(**fields)
-    return make(**fields, **{parameter: start_for(make, fields, parameter)})
+            raise ParameterError(name, None, f"given beside {plan.__name__}")
+    begin = {parameter: start_for(plan, fields, parameter)} if is_open else {}
+    return plan(**fields, **begin)
 
 
 def _adding_spent(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:

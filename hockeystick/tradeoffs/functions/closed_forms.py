@@ -114,6 +114,9 @@ class GaussianTradeOff(SymmetricTradeOff):
             return np.asarray(16.0 * ULP * np.minimum(size + self.mu, _LARGEST_ERROR) * slope)
 
 
+G = GaussianTradeOff
+
+
 def _quantile(log_alpha: Array) -> Array:
     """Return ``Phi^-1(alpha)``, within 32 units in the last place.
 

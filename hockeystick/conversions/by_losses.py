@@ -199,7 +199,8 @@ def least_mu(loss: PrivacyLoss) -> float:
             largest = max(loss.supremum, -loss.infimum)
             by_ends = liu_mu(largest) if largest < math.inf else math.inf
             return min(by_ends, least_mu(loss.unsampled)) if loss.unsampled else by_ends
-    return math.inf
+        case _:
+            return math.inf
 
 
 @lru_cache(maxsize=256)

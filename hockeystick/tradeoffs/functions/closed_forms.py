@@ -289,10 +289,12 @@ class Outcomes:
     relative_error: float
 
     def inverse(self) -> Outcomes:
+        """Return them with P and Q exchanged."""
         return Outcomes(_swapped(self.decimal), _swapped(self.binary), self.relative_error)
 
     @classmethod
     def of(cls, p: Sequence[float], q: Sequence[float]) -> Outcomes | None:
+        """Return the outcomes with these probabilities, None where they are too many."""
         if len(p) > _MOST:
             return None
         decimal_readings = [[decimal(one) for one in side] for side in (p, q)]

@@ -65,6 +65,7 @@ class Corners(Profile):
     slack: float
 
     def inverse(self) -> Corners:
+        """Return the corners of the inverse function."""
         turned = (self.betas[::-1], self.rests[::-1], self.powers[::-1], self.alphas[::-1])
         return Corners(*turned, tuple(_over(ratio) for ratio in self.ratios[::-1]), self.slack)
 

@@ -136,15 +136,6 @@ class Filter(Recorder):
         ...
         hockeystick.errors.BudgetExhausted: the budget does not cover Gaussian (noise multiplier 1)\
 : it would cost ZCDP(rho=0.5); spent are ZCDP(rho=0.375), and left for one step ZCDP(rho=0.125)
-
-        Steps of DP-SGD, in a filter that expects none, and in one that expects 14,000:
-
-        >>> step = hs.PoissonSubsampled(hs.Gaussian(noise_multiplier=1.1), rate=256 / 60_000)
-        >>> for expected in (None, step**14_000):
-        ...     spending = hs.calibration.Filter(hs.ApproxDP(3, 1e-5), expected=expected)
-        ...     print(spending.fits(step), spending.fits(step, count=14_000))
-        False False
-        True True
     """
 
     __slots__ = ("_cost", "_measure", "budget", "order", "rule", "slack")

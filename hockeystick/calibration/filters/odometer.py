@@ -114,10 +114,6 @@ class Odometer(Recorder):
         2.9958
         >>> print(f"{odometer.step(hs.Laplace(scale=4), count=3):.4f}")
         3.7734
-        >>> step = hs.PoissonSubsampled(hs.Gaussian(noise_multiplier=1.1), rate=256 / 60_000)
-        >>> training = hs.calibration.Odometer(delta=1e-5, expected=step**14_000)
-        >>> print(f"{training.step(step, count=10_000):.3f}")
-        2.659
     """
 
     __slots__ = ("_cost", "_lines", "delta", "order")

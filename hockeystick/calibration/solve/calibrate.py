@@ -185,7 +185,8 @@ def calibrate(
 
     Args:
         plan: A mechanism or plan, whose number for the parameter is where the search begins; or a
-            class of them, such as ``hs.DPSGD``, whose other fields are given as keywords.
+            class of them, such as ``hs.DPSGD``, whose other fields are given as keywords and of
+            which what is solved for is left out.
         parameter: The name of a number in the plan, or its path where several have that name:
             "noise_multiplier", "inner.rate", "parts[1].epsilon", "schedule.end". Where the plan
             gives one of two alternatives (batch_size or rate), it is the one to solve for.
@@ -218,20 +219,6 @@ def calibrate(
         least noise_multiplier = 1.22415 (tight; epsilon at most 2.00000 at delta = 1e-05)
         >>> found.achieved.upper <= 2, f"{found:.3f}"
         (True, '1.225')
-
-        Of a class, what is solved for is left out:
-
-        >>> found = hs.calibrate(
-        ...     hs.DPSGD,
-        ...     "epochs",
-        ...     hs.ApproxDP(epsilon=2, delta=1e-5),
-        ...     whole=True,
-        ...     examples=60_000,
-        ...     batch_size=256,
-        ...     noise_multiplier=1.1,
-        ... )
-        >>> found.extreme, found.value, found.plan.total_steps
-        ('most', 43, 10079)
     """
     start = _begun_with(plan, parameter, fields)
     path = locate(start, parameter)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
-from mpmath import erfc, findroot, mp, mpf, sqrt
+from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.calibration.solve.calibrate import Status
@@ -22,18 +22,6 @@ ANALYTIC = (
     (0.1, 1e-6, "36.304690426195784938628643578"),
     (10.0, 1e-5, "0.49988861970900851464"),
 )
-
-
-def phi(x: mpf) -> mpf:
-    return erfc(-x / sqrt(2)) / 2
-
-
-def analytic_sigma(epsilon: float, delta: float, near: float) -> mpf:
-    def excess(sigma: mpf) -> mpf:
-        mu, e = 1 / sigma, mpf(epsilon)
-        return phi(mu / 2 - e / mu) - mp.exp(e) * phi(-mu / 2 - e / mu) - mpf(delta)
-
-    return findroot(excess, (near, near * (1 + 1e-6)))
 
 
 def calibrated_tightly(plan: hs.Mechanism, parameter: str, target: hs.ApproxDP) -> hs.Calibrated:
@@ -60,13 +48,11 @@ def numeric_path(plan: hs.Mechanism, parameter: str) -> tuple[str | int, ...]:
 @pytest.mark.parametrize(("epsilon", "delta", "sigma"), ANALYTIC)
 def test_one_gaussian_has_the_analytic_noise(epsilon: float, delta: float, sigma: str) -> None:
     with mp.workdps(40):
-        truth = analytic_sigma(epsilon, delta, float(sigma))
-        assert abs(truth / mpf(sigma) - 1) < 1e-15
         found = hs.calibrate(
             hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(epsilon, delta), tolerance=1e-10
         )
         assert found.status is Status.TIGHT
-        assert 0 <= mpf(found.value) / truth - 1 < 1e-10
+        assert 0 <= mpf(found.value) / mpf(sigma) - 1 < 1e-10
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,7 @@
 """Additive measures: the cost of a mechanism, and the limit that a budget sets on their sum.
 
-The cost of one run in the additive measure of a budget: exact fractions, rounded up.
-
-Numbers that are given mean the decimals that they print as, so that ten times 0.1 is 1; orders
-are what they are as floats, and what is computed is rounded up.
+Costs are exact fractions. Numbers that are given mean the decimals that they print as, so that ten
+times 0.1 is 1; orders are what they are as floats, and what is computed is rounded up.
 
 Budgets of (epsilon, delta) kept at one Renyi order, which an expected plan chooses.
 

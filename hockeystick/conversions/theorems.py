@@ -44,11 +44,6 @@ def evaluated(formula: Callable[[Any], Any]) -> float:
         return up(max(formula(mp), mp.zero))
 
 
-def half_square(value: float) -> float:
-    """Return ``value^2 / 2``, rounded up."""
-    return evaluated(lambda m: m.mpf(value) ** 2 / 2)
-
-
 def up_product(*factors: float) -> float:
     """Return a product of finite numbers >= 0, rounded up."""
 
@@ -307,7 +302,7 @@ def bun_steinke_rho(epsilon: float) -> float:
         0.5
     """
     own = _finite("epsilon", epsilon, _EPSILON)
-    return half_square(own)
+    return up_product(0.5, own, own)
 
 
 def response_divergence(epsilon: float, order: float) -> float:

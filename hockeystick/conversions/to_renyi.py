@@ -76,7 +76,7 @@ def _of_parts(source: Mechanism, given: Given) -> RenyiDP:
         return _of_part(source, given)
     steps = [(to_renyi(part, given), count) for part, count in parts]
     found = {
-        order: _total([(one.divergences[k][1], count) for one, count in steps])
+        order: total([(one.divergences[k][1], count) for one, count in steps])
         for k, order in enumerate(given.orders)
     }
     tight = all(is_exact(one) for one, _ in steps)
@@ -94,7 +94,8 @@ def _is_attained(source: Mechanism, found: Mapping[float, float]) -> bool:
     return all(size - low <= _TIGHT * size for size, low in zip(found.values(), least, strict=True))
 
 
-def _total(sizes: list[tuple[float, int]]) -> float:
+def total(sizes: list[tuple[float, int]]) -> float:
+    """Return the sum of numbers, each with its multiplicity, rounded up."""
     return evaluated(lambda m: sum((n * m.mpf(size) for size, n in sizes), m.zero))
 
 

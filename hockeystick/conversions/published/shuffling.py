@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Final
 
 from hockeystick import _validate
@@ -17,6 +16,7 @@ from hockeystick.accountants.base import Interval
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
+from hockeystick.conversions.by_losses import root_up
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP, ApproxDP
@@ -136,7 +136,7 @@ def shuffled_group(
         return GDP(0.0)
     if noise == 0.0:
         return GDP(math.inf)
-    return GDP(_root_up((group if whole else group * group) * runs / decimal(noise) ** 2))
+    return GDP(root_up((group if whole else group * group) * runs / decimal(noise) ** 2))
 
 
 def _limiting_mu(noise_multiplier: float, epochs: float, side: int) -> float:
@@ -162,19 +162,6 @@ def delta_of_limit(mu: float, epsilon: float, accountant: str, **about: Any) -> 
 
 def _run(mu: float) -> Terms:
     return ((GaussianLoss(1.0 / mu), 1),)
-
-
-def _root_up(square: Fraction) -> float:
-    """Return the least float whose square is at least this; its parts may be any size."""
-    try:
-        found = math.sqrt(square)
-    except OverflowError:
-        return math.inf
-    while found < math.inf and Fraction(found) ** 2 < square:
-        found = math.nextafter(found, math.inf)
-    while found > 0.0 and Fraction(below := math.nextafter(found, 0.0)) ** 2 >= square:
-        found = below
-    return found
 
 
 def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certified:

@@ -85,10 +85,6 @@ def sums_error(encoder: Encoder, error: ErrorKind | str = ErrorKind.MAX) -> Sums
         encoder: An encoder made from a strategy whose main diagonal is not 0.
         error: "max" for the worst of the sums, "mean" for the root of the mean square error.
 
-    Raises:
-        ParameterError: If the encoder was made from a matrix or has no inverse, or there is no such
-            error.
-
     References:
         Dvijotham, McMahan, Pillutla, Steinke and Thakurta, "Efficient and Near-Optimal Noise
         Generation for Streaming Differential Privacy", 2024, section 2.

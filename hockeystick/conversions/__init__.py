@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hockeystick.conversions.convert import TARGETS, convert
-from hockeystick.conversions.lower_ends import lower_ends
+from hockeystick.conversions.convert import TARGETS, convert, lower_ends
 
 __all__ = ["TARGETS", "convert", "lower_ends"]

@@ -1,31 +1,69 @@
-"""What the losses of a mechanism's runs say of the notions that add up: the one place that asks."""
+"""What the losses of a mechanism's runs say of the notions that add up: the one place that asks.
+
+The least mu of one run of a known loss is where its trade-off function needs the most:
+
+- Laplace noise with ``e = 1/b``: ``f(alpha) = exp(-e) / (4 alpha)`` between ``exp(-e)/2`` and 1/2,
+  and f is linear outside, to (0, 1) and (1, 0), where ``G_mu``, which is convex, is below it as
+  soon as it is at the other end. With ``alpha = Phi(-x)`` and ``f = Phi(-y)`` the least mu is the
+  largest ``x + y`` with ``ln Phi(-x) + ln Phi(-y) >= -e - ln 4``. As ``ln Phi`` is concave these
+  (x, y) are a convex set, and a symmetric one: it has ``((x + y)/2, (x + y)/2)`` as well. So
+  x = y and
+
+      mu = -2 Phi^-1(exp(-e/2) / 2).
+
+- Finitely many losses: f is a polygon, and ``G_mu`` is below it where it is below its vertices, so
+  that mu is the largest ``Phi^-1(P[L >= l]) - Phi^-1(Q[L >= l])`` over all losses l.
+
+A smaller mu has ``G_mu > f`` somewhere. On a sample both directions have at most the mu of the run,
+as hockey-stick divergences are jointly convex.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hockeystick.accountants.base import composition_of
-from hockeystick.conversions._least_mu import is_least, least_mu
+from hockeystick.conversions.theorems import laplace_mu, liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import decimal, largest_reading, least_reading
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (
+    AtomicLoss,
+    CellLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
     LaplaceLoss,
     PrivacyLoss,
+    RandomizedResponseLoss,
     RandomizedResponsePairLoss,
     Terms,
     WideDiscreteGaussianLoss,
 )
 
+if TYPE_CHECKING:
+    from mpmath import mpf
+
 # Losses that attain the rho of a normal distribution, and those whose rho is D_1.
 NORMAL: Final = (GaussianLoss, DiscreteGaussianLoss, WideDiscreteGaussianLoss)
 _LARGEST_AT_ORDER_1: Final = (LaplaceLoss, DiscreteLaplaceLoss, RandomizedResponsePairLoss)
+
+_DIGITS: Final = 50
+# The error of a quantile relative to 1 and its size, which is verified.
+_QUANTILE: Final = 1e-30
+# Far more than the error of a quantile in floats, relative to its size.
+_NEAR: Final = 1e-9
+# The most vertices, and the most that are computed in many digits.
+_MOST_VERTICES: Final = 2000
+_MOST_EXACT: Final = 40
+# Covers readings of the parameters.
+_OUTWARD: Final = 1.0 + 2.0**-47
+# Losses beyond which vertices are not computed.
+_LARGEST: Final = 1e6
 
 _OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
 
@@ -116,27 +154,17 @@ def _worst(
 
     It is exact where the runs are of the losses that attain what is summed.
     """
-    found = [_sum(terms, of_loss) for terms in directions]
-    known = [value for value in found if value is not None]
-    if len(known) < len(found):
-        return None
-    losses = frozenset(type(loss) for terms in directions for loss, _ in terms)
-    return Amount(max(known), all(issubclass(one, attained) for one in losses), losses)
-
-
-def _sum(terms: Terms, of_loss: _OfLoss) -> Fraction | None:
-    """Return the sum over the runs of one direction."""
-    total = Fraction(0)
-    for loss, count in terms:
-        value = of_loss(loss)
-        if value is None:
+    sums = []
+    for terms in directions:
+        values = [(of_loss(loss), count) for loss, count in terms]
+        if any(value is None for value, _ in values):
             return None
-        total += count * value
-    return total
+        sums.append(sum((count * value for value, count in values if value), Fraction(0)))
+    losses = frozenset(type(loss) for terms in directions for loss, _ in terms)
+    return Amount(max(sums), all(issubclass(one, attained) for one in losses), losses)
 
 
 def _mu_square(loss: PrivacyLoss) -> Fraction | None:
-    """Return the square of the mu of one run."""
     square = loss.dominating_mu_squared
     if square is not None or (mu := least_mu(loss)) == math.inf:
         return square
@@ -151,3 +179,83 @@ def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:
     if line is None or line.omega < omega or line.rho == math.inf:
         return None
     return largest_reading(line.rho)
+
+
+def is_least(loss: PrivacyLoss) -> bool:
+    """Return whether no mu below ``least_mu`` holds of one run."""
+    if isinstance(loss, RandomizedResponseLoss | DiscreteLaplaceLoss):
+        return _of_vertices(loss) < math.inf
+    return isinstance(loss, LaplaceLoss | RandomizedResponsePairLoss)
+
+
+def least_mu(loss: PrivacyLoss) -> float:
+    """Return a mu with ``G_mu <= f`` for one run in either direction, rounded up; inf for none."""
+    match loss:
+        case LaplaceLoss():
+            return laplace_mu(loss.supremum) if loss.supremum < math.inf else math.inf
+        case RandomizedResponseLoss() | DiscreteLaplaceLoss():
+            return min(liu_mu(loss.supremum), _of_vertices(loss))
+        case CellLoss():
+            largest = max(loss.supremum, -loss.infimum)
+            by_ends = liu_mu(largest) if largest < math.inf else math.inf
+            return min(by_ends, least_mu(loss.unsampled)) if loss.unsampled else by_ends
+        case _:
+            return math.inf
+
+
+@lru_cache(maxsize=256)
+def _of_vertices(loss: AtomicLoss) -> float:
+    """Return the largest mu of the vertices, rounded up; inf where they are too many."""
+    from hockeystick.numerics.multiprecision import mp
+
+    count = loss.atoms().loss.size
+    if count > _MOST_VERTICES or loss.supremum > _LARGEST:
+        return math.inf
+    with working_digits(_DIGITS):
+        losses, own = loss.nodes(0, count)
+        other = [mass * mp.exp(-value) for value, mass in zip(losses, own, strict=True)]
+        missed, alarms = _sums(own[:-1]), _sums(other[:0:-1])[::-1]
+        near = _nearest(missed, alarms)
+        if len(near) > _MOST_EXACT:
+            return math.inf
+        best = max(-_least_quantile(missed[k]) - _least_quantile(alarms[k]) for k in near)
+        return float(best) * _OUTWARD
+
+
+def _sums(masses: list[mpf]) -> list[mpf]:
+    total, found = masses[0] * 0, []
+    for mass in masses:
+        total += mass
+        found.append(total)
+    return found
+
+
+def _nearest(missed: list[mpf], alarms: list[mpf]) -> list[int]:
+    """Return the vertices that may have the largest mu, by their two error rates."""
+    import numpy as np
+    from scipy.special import ndtri_exp
+
+    from hockeystick.numerics.multiprecision import mp
+
+    here, there = (
+        np.asarray(ndtri_exp(np.array([float(mp.log(rate)) for rate in rates])))
+        for rates in (missed, alarms)
+    )
+    mus = -here - there
+    slack = _NEAR * (1.0 + np.abs(here) + np.abs(there))
+    return [int(k) for k in np.flatnonzero(mus + slack >= float((mus - slack).max()))]
+
+
+def _least_quantile(rate: mpf) -> mpf:
+    """Return a number at most ``Phi^-1(rate)``, by Newton's steps, and verified."""
+    from scipy.special import ndtri_exp
+
+    from hockeystick.numerics.multiprecision import mp
+
+    x = mp.mpf(float(ndtri_exp(float(mp.log(rate)))))
+    for _ in range(3):
+        x -= (mp.ncdf(x) - rate) / mp.npdf(x)
+    slack = mp.mpf(_QUANTILE) * (1 + abs(x))
+    while mp.ncdf(x - slack) > rate:
+        slack *= 2
+    return x - slack

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from hockeystick import accountants
 from hockeystick.accountants import epsilon
-from hockeystick.conversions._given import (
+from hockeystick.conversions.given import (
     FAILS,
     ITSELF,
     UNBOUNDED,
@@ -49,7 +50,6 @@ def to_pure(source: Mechanism, given: Given) -> PureDP:
 
 
 def _of_plan(source: Mechanism) -> PureDP:
-    """Return the largest loss of a plan."""
     answer = epsilon(source, delta=0.0)
     upper = float(answer)
     if upper == math.inf:
@@ -63,7 +63,6 @@ def _of_plan(source: Mechanism) -> PureDP:
 
 
 def _largest_under(source: FDP) -> PureDP:
-    """Return the largest loss under a trade-off function."""
     f = source.tradeoff
     largest = max(f.forward.supremum, f.backward.supremum)
     if largest == math.inf:
@@ -97,12 +96,16 @@ _PRECISE = 1e-9
 def to_approx(source: Mechanism, given: Given) -> ApproxDP:
     """Return epsilon at the delta that is given, or delta at the epsilon."""
     match source:
-        case PureDP():
-            return _by_response(source, source.epsilon, 0.0, given)
-        case ApproxDP():
-            return _by_response(source, source.epsilon, source.delta, given)
-        case GDP():
-            return _by_gaussian(source, given)
+        case PureDP() | ApproxDP():
+            own = source.delta if isinstance(source, ApproxDP) else 0.0
+            how = {"epsilon": given.epsilon, "delta": given.delta}
+            return _result(
+                source, given, kairouz_oh_viswanath(source.epsilon, own, **how), _RESPONSE
+            )
+        case GDP(mu=mu):
+            at = partial(balle_wang, mu)
+            delta, epsilon = (lambda e: at(epsilon=e)), (lambda d: at(delta=d))
+            return _of_tail(source, given, _GAUSSIAN, delta, epsilon)
         case ZCDP():
             return _by_orders(source, RenyiLine(source.rho), given)
         case TCDP():
@@ -113,25 +116,11 @@ def to_approx(source: Mechanism, given: Given) -> ApproxDP:
             answer = f.delta(_asked(given)) if given.delta is None else f.epsilon(given.delta)
             return _certified(source, given, answer, _DUALITY)
         case _:
-            return _by_accountant(source, given)
-
-
-def _by_accountant(source: Mechanism, given: Given) -> ApproxDP:
-    """Return the certified answer of the accountants."""
-    if given.delta is not None:
-        answer = accountants.epsilon(source, given.delta)
-    else:
-        answer = accountants.delta(source, epsilon=_asked(given))
-    return _certified(source, given, answer, f"accountant {answer.accountant!r}")
-
-
-def _by_gaussian(source: GDP, given: Given) -> ApproxDP:
-    """Return the profile of the Gaussian mechanism."""
-    if given.delta is None:
-        value = balle_wang(source.mu, epsilon=given.epsilon)
-    else:
-        value = balle_wang(source.mu, delta=given.delta) if _is_inside(source, given.delta) else 0.0
-    return _result(source, given, value, _GAUSSIAN)
+            if given.delta is not None:
+                answer = accountants.epsilon(source, given.delta)
+            else:
+                answer = accountants.delta(source, epsilon=_asked(given))
+            return _certified(source, given, answer, f"accountant {answer.accountant!r}")
 
 
 def points_of(source: RenyiDP) -> RenyiPoints:
@@ -139,22 +128,32 @@ def points_of(source: RenyiDP) -> RenyiPoints:
     return RenyiPoints([pair for pair in source.divergences if pair[1] < math.inf])
 
 
-def _by_response(source: Notion, epsilon: float, delta: float, given: Given) -> ApproxDP:
-    """Return the profile of the worst (epsilon, delta)-DP mechanism."""
-    value = kairouz_oh_viswanath(epsilon, delta, epsilon=given.epsilon, delta=given.delta)
-    return _result(source, given, value, _RESPONSE)
-
-
 def _by_orders(source: Notion, curve: RenyiCurve, given: Given) -> ApproxDP:
     """Return the guarantee by the best single order; of a single order, all that it proves."""
     # The guarantee of one order is tight, unless it is so small that floats only bound it.
     points = curve.divergences if isinstance(curve, RenyiPoints) else ()
     tight = len(points) == 1 and points[0][1] * (points[0][0] - 1.0) >= _PRECISE
+    delta, epsilon = partial(delta_by_orders, curve), partial(epsilon_by_orders, curve)
+    return _of_tail(source, given, _ORDERS, delta, epsilon, tight=tight)
+
+
+def _of_tail(
+    source: Mechanism,
+    given: Given,
+    theorem: str,
+    delta_at: Callable[[float], float],
+    epsilon_at: Callable[[float], float],
+    *,
+    tight: bool = True,
+) -> ApproxDP:
+    """Return what a class whose losses have no largest value implies."""
     if given.delta is None:
-        return _result(source, given, delta_by_orders(curve, _asked(given)), _ORDERS, tight=tight)
-    inside = _is_inside(source, given.delta)
-    value = epsilon_by_orders(curve, given.delta) if inside else 0.0
-    return _result(source, given, value, _ORDERS, tight=tight)
+        return _result(source, given, delta_at(_asked(given)), theorem, tight=tight)
+    if given.delta == 0.0:
+        reason = "its losses have no largest value, as delta = 0 would need"
+        raise refused(source, "ApproxDP", reason)
+    value = epsilon_at(given.delta) if given.delta < 1.0 else 0.0
+    return _result(source, given, value, theorem, tight=tight)
 
 
 def _certified(source: Mechanism, given: Given, answer: Certified, theorem: str) -> ApproxDP:
@@ -184,15 +183,5 @@ def _result(
     return proven(ApproxDP(value, given.delta), theorem, tight=tight, lower=lower)
 
 
-def _is_inside(source: Mechanism, delta: float) -> bool:
-    """Return whether a delta is below 1; raise where it is 0, for which every loss counts."""
-    if delta == 0.0:
-        raise refused(
-            source, "ApproxDP", "its losses have no largest value, as delta = 0 would need"
-        )
-    return delta < 1.0
-
-
 def _asked(given: Given) -> float:
-    """Return the epsilon that is given."""
     return math.inf if given.epsilon is None else given.epsilon

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 
 from hockeystick.accountants import tradeoff
-from hockeystick.conversions._evaluated import evaluated
-from hockeystick.conversions._given import (
+from hockeystick.conversions.by_losses import mu_square_of, reveals, root_up
+from hockeystick.conversions.given import (
     FAILS,
     ITSELF,
     NO_NOISE,
@@ -21,8 +21,7 @@ from hockeystick.conversions._given import (
     refused,
     simplest,
 )
-from hockeystick.conversions.by_losses import mu_square_of, reveals, root_up
-from hockeystick.conversions.theorems import liu_mu
+from hockeystick.conversions.theorems import evaluated, liu_mu
 from hockeystick.conversions.to_approx import by_largest_loss, points_of
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
@@ -107,13 +106,14 @@ def to_gdp(source: Mechanism, given: Given) -> GDP:
         case FDP(tradeoff=GaussianTradeOff(mu=mu)):
             return exact(GDP(mu), _DEFINITION)
         case FDP():
-            return _of_losses(source, given) if is_release(source) else _of_largest(source, given)
+            if is_release(source):
+                return _of_losses(source, given)
+            return by_largest_loss(source, given, to_gdp, "GDP", _UNSEEN)
         case _:
             return _of_parts(source, given)
 
 
 def _of_parts(source: Mechanism, given: Given) -> GDP:
-    """Return the root of the sum of the squares of the mus of a plan's parts."""
     parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_losses(source, given)
@@ -130,11 +130,6 @@ def is_release(source: FDP) -> bool:
     )
 
 
-def _of_largest(source: FDP, given: Given) -> GDP:
-    """Return the mu that the largest loss under a trade-off function implies."""
-    return by_largest_loss(source, given, to_gdp, "GDP", _UNSEEN)
-
-
 def _of_losses(source: Mechanism, given: Given) -> GDP:
     """Return the mu that the losses of a mechanism imply, or else its largest loss."""
     known = mu_square_of(source)
@@ -147,12 +142,8 @@ def _of_losses(source: Mechanism, given: Given) -> GDP:
 
 def _reason(losses: frozenset[type[PrivacyLoss]]) -> str:
     """Return why no smaller mu holds of some losses: Gaussian ones, or single other ones."""
-    return "; ".join(dict.fromkeys(_BY_LOSS.get(one, _POLYGON) for one in _sorted(losses)))
-
-
-def _sorted(losses: frozenset[type[PrivacyLoss]]) -> list[type[PrivacyLoss]]:
-    """Return the types in the order of their names."""
-    return sorted(losses, key=lambda one: one.__name__)
+    by_name = sorted(losses, key=lambda one: one.__name__)
+    return "; ".join(dict.fromkeys(_BY_LOSS.get(one, _POLYGON) for one in by_name))
 
 
 def _is_gaussian(step: GDP) -> bool:

@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from hockeystick.accountants.base import composition_of
-from hockeystick.conversions._evaluated import evaluated, up_product
-from hockeystick.conversions._given import (
+from hockeystick.conversions.given import (
     FAILS,
     FEW_ORDERS,
     ITSELF,
@@ -21,7 +20,7 @@ from hockeystick.conversions._given import (
     refused,
     simplest,
 )
-from hockeystick.conversions.theorems import response_divergence
+from hockeystick.conversions.theorems import evaluated, response_divergence, up_product
 from hockeystick.conversions.to_approx import points_of
 from hockeystick.errors import UnsupportedError
 from hockeystick.mechanisms import Mechanism, runs_of
@@ -72,13 +71,12 @@ def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
 
 
 def _of_parts(source: Mechanism, given: Given) -> RenyiDP:
-    """Return the sums over a plan's parts of their divergences."""
     parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_part(source, given)
     steps = [(to_renyi(part, given), count) for part, count in parts]
     found = {
-        order: _total([(one.divergences[k][1], count) for one, count in steps])
+        order: total([(one.divergences[k][1], count) for one, count in steps])
         for k, order in enumerate(given.orders)
     }
     tight = all(is_exact(one) for one, _ in steps)
@@ -96,8 +94,8 @@ def _is_attained(source: Mechanism, found: Mapping[float, float]) -> bool:
     return all(size - low <= _TIGHT * size for size, low in zip(found.values(), least, strict=True))
 
 
-def _total(sizes: list[tuple[float, int]]) -> float:
-    """Return the sum of divergences, each with its multiplicity, rounded up."""
+def total(sizes: list[tuple[float, int]]) -> float:
+    """Return the sum of numbers, each with its multiplicity, rounded up."""
     return evaluated(lambda m: sum((n * m.mpf(size) for size, n in sizes), m.zero))
 
 
@@ -146,12 +144,10 @@ def _of_function(source: FDP, given: Given) -> RenyiDP:
 
 
 def _line(given: Given, *slope: float) -> RenyiDP:
-    """Return a slope times the orders."""
     return RenyiDP({order: up_product(order, *slope) for order in given.orders})
 
 
 def _on_chord(curve: RenyiPoints, order: float) -> float:
-    """Return the divergence where it is given, and otherwise what convexity says."""
     known = dict(curve.divergences)
     if order in known:
         return known[order]

@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from hockeystick.conversions._evaluated import evaluated, half_square
-from hockeystick.conversions._given import (
+from hockeystick.conversions.by_losses import NORMAL, above, reveals, rho_of
+from hockeystick.conversions.given import (
     FAILS,
     FEW_ORDERS,
     ITSELF,
@@ -23,11 +23,10 @@ from hockeystick.conversions._given import (
     simplest,
     through,
 )
-from hockeystick.conversions.by_losses import NORMAL, above, reveals, rho_of
-from hockeystick.conversions.theorems import steinke_rho
+from hockeystick.conversions.theorems import evaluated, steinke_rho, up_product
 from hockeystick.conversions.to_approx import by_largest_loss, points_of
 from hockeystick.conversions.to_gdp import is_release, to_gdp
-from hockeystick.conversions.to_renyi import to_renyi
+from hockeystick.conversions.to_renyi import to_renyi, total
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
@@ -69,7 +68,7 @@ def _added(source: Mechanism, given: Given) -> TCDP:
     if parts == ((source, 1),):
         return _smaller(source, given)
     steps = [(to_tcdp(part, given), count) for part, count in parts]
-    rho = evaluated(lambda m: sum((n * m.mpf(one.rho) for one, n in steps), m.zero))
+    rho = total([(one.rho, n) for one, n in steps])
     tight = all(is_exact(one) for one, _ in steps)
     added = proven(TCDP(rho, given.omega), _TRUNCATED_SUM, tight=tight)
     if tight or given.omega == math.inf:
@@ -165,7 +164,7 @@ def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
         case ApproxDP():
             raise refused(source, "ZCDP", FAILS)
         case GDP():
-            return exact(ZCDP(half_square(source.mu)), _GAUSSIAN)
+            return exact(ZCDP(up_product(0.5, source.mu, source.mu)), _GAUSSIAN)
         case ZCDP():
             return exact(source, ITSELF)
         case TCDP() | RenyiDP():
@@ -181,7 +180,6 @@ def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
 
 
 def _of_parts(source: Mechanism, given: Given) -> ZCDP:
-    """Return the sum of the rhos of a plan's parts."""
     parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_losses(source, given)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from hockeystick._validate import Domain, count, real, whole_numbers
+from hockeystick._validate import PARAMETERS, Domain, count, real, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.profiles.profile import Array, Profile, ends_at, epsilon_interval
-from hockeystick.tradeoffs.rates import exp_of_logs, guessing, shaped, shaped_logs
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,6 +25,8 @@ _SLOPE: Final = Domain(
 )
 _SIZE: Final = whole_numbers("g", 1, (1, 100))
 _DOWN: Final = 1.0 - 2.0**-48
+_LEAST_LOG: Final = -700.0
+_LOGS_ALLOWED: Final = "a number <= 0, or an array of such"
 
 
 class Ends(NamedTuple):
@@ -70,6 +72,12 @@ class TradeOff(ABC):
     def _power(self, alpha: Array) -> Ends:
         """Return the ends of 1 - f, precise relative to 1 - f."""
 
+    def type_ii_of_complement(self, rest: Array) -> Ends:
+        """Return f(1 - rest) for rests up to 1/2; some functions are precise for tiny rests."""
+        alpha = 1.0 - rest
+        lower = self._type_ii(np.minimum(alpha + ULP, 1.0)).lower
+        return Ends(lower, self._type_ii(np.maximum(alpha - ULP, 0.0)).upper)
+
     def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f alone."""
         return self._type_ii(alpha).lower
@@ -103,7 +111,7 @@ class TradeOff(ABC):
 
     def __call__(self, alpha: ArrayLike) -> Any:
         """Return the proven lower end of f, of the same shape as alpha."""
-        return shaped("alpha", alpha, lambda a: np.maximum(self._proven_type_ii(a), 0.0))
+        return _shaped("alpha", alpha, lambda a: np.maximum(self._proven_type_ii(a), 0.0))
 
     def bounds(self, alpha: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of f at false positive rates, each of the same shape as alpha.
@@ -113,15 +121,15 @@ class TradeOff(ABC):
 
         def ends(a: Array) -> Array:
             lower, upper = self._type_ii(a)
-            ends = Ends(np.maximum(lower, 0.0), np.minimum(upper, guessing(a)))
+            ends = Ends(np.maximum(lower, 0.0), np.minimum(upper, _guessing(a)))
             return np.array(_falling(a, ends))
 
-        lower, upper = shaped("alpha", alpha, ends)
+        lower, upper = _shaped("alpha", alpha, ends)
         return lower, upper
 
     def power(self, fpr: ArrayLike) -> Any:
         """Return the power 1 - f, the largest true positive rate: a proven upper end."""
-        return shaped("fpr", fpr, lambda a: np.minimum(self._proven_power(a), 1.0))
+        return _shaped("fpr", fpr, lambda a: np.minimum(self._proven_power(a), 1.0))
 
     def power_bounds(self, fpr: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of 1 - f, each precise relative to itself."""
@@ -131,28 +139,28 @@ class TradeOff(ABC):
             ends = Ends(np.maximum(lower, a), np.clip(upper, a, 1.0))
             return np.array(_falling(-a, ends))
 
-        lower, upper = shaped("fpr", fpr, ends)
+        lower, upper = _shaped("fpr", fpr, ends)
         return lower, upper
 
     def log_bounds(self, log_alpha: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of ``ln f`` at ``ln alpha``, for rates that no float can hold."""
-        lower, upper = shaped_logs(log_alpha, lambda a: np.array(self._log_type_ii(a)))
+        lower, upper = _shaped_logs(log_alpha, lambda a: np.array(self._log_type_ii(a)))
         return lower, upper
 
     def log_power_bounds(self, log_fpr: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of ``ln(1 - f)`` at ``ln fpr``, for rates that no float can hold."""
-        lower, upper = shaped_logs(log_fpr, lambda a: np.array(self._log_power(a)))
+        lower, upper = _shaped_logs(log_fpr, lambda a: np.array(self._log_power(a)))
         return lower, upper
 
     def _log_type_ii(self, log_alpha: Array) -> Ends:
         """Return ``ln f``; f decreases, so that alpha rounded up gives a lower end."""
-        lower = self._type_ii(exp_of_logs(log_alpha, 1.0)).lower
-        return _logs(Ends(lower, self._type_ii(exp_of_logs(log_alpha, -1.0)).upper))
+        lower = self._type_ii(_exp_of_logs(log_alpha, 1.0)).lower
+        return _logs(Ends(lower, self._type_ii(_exp_of_logs(log_alpha, -1.0)).upper))
 
     def _log_power(self, log_alpha: Array) -> Ends:
         """Return ``ln(1 - f)``, which increases."""
-        lower = self._power(exp_of_logs(log_alpha, -1.0)).lower
-        return _logs(Ends(lower, self._power(exp_of_logs(log_alpha, 1.0)).upper))
+        lower = self._power(_exp_of_logs(log_alpha, -1.0)).lower
+        return _logs(Ends(lower, self._power(_exp_of_logs(log_alpha, 1.0)).upper))
 
     def delta(self, epsilon: float) -> Certified:
         """Return the least delta such that f-DP implies (epsilon, delta)-DP.
@@ -183,9 +191,6 @@ class TradeOff(ABC):
 
         Args:
             slope: The slope y, a finite number.
-
-        Raises:
-            ParameterError: If the slope is no such number.
         """
         y = real("slope", slope, _SLOPE)
         if y >= 0.0:
@@ -248,13 +253,11 @@ class TradeOff(ABC):
         have f, none of them its inverse. For groups of which some records come and others go,
         symmetrize f.
 
-        Of a plan with a form for groups this is the function of ``plan.for_group(size)``, as of a
-        ``DPSGD`` with Poisson batches. A ``PoissonSubsampled`` that is written out has none, and
-        the rule for any mechanism is taken; the pair of its groups, which ``--group`` of the
-        command asks, is ``mechanisms.PoissonSubsampledGroup(inner, rate, size) ** steps``. The
-        lower ends of both are proven, and neither is the higher one at all rates and error rates:
-        the larger of the two holds. For an epsilon ask ``hockeystick.epsilon`` of that pair, or of
-        ``plan.for_group(size)``, whose ends are mostly closer than ``group(size).epsilon``.
+        Of a plan with a form for groups, such as a ``DPSGD`` with Poisson batches, this is the
+        function of ``plan.for_group(size)``; of any other the rule for any mechanism is taken. Of
+        a ``PoissonSubsampled`` that is written out, the pair of its groups is
+        ``mechanisms.PoissonSubsampledGroup(inner, rate, size) ** steps``: the lower ends of both
+        are proven, and the larger of the two holds.
 
         Args:
             size: The number g of records, an integer from 1 to 10^15. Where there is no closed form
@@ -382,7 +385,6 @@ class SymmetricTradeOff(TradeOff):
 
 
 def _certified(quantity: Any, ends: list[tuple[float, float, float]], at: float) -> Certified:
-    """Return the larger of several intervals."""
     lower, middle, upper = (max(end) for end in zip(*ends, strict=True))
     return Certified(lower, middle, upper, quantity=quantity, accountant=_ACCOUNTANT, at=at)
 
@@ -401,3 +403,56 @@ def _logs(ends: Ends) -> Ends:
     with np.errstate(divide="ignore"):
         lower, upper = np.log(np.maximum(ends.lower, 0.0)), np.log(np.minimum(ends.upper, 1.0))
     return Ends(lower - 4.0 * ULP * np.abs(lower), upper + 4.0 * ULP * np.abs(upper))
+
+
+def _numbers(name: str, values: ArrayLike, allowed: str) -> Array:
+    """Return numbers as an array of floats, or raise; texts and truth values are no numbers."""
+    try:
+        given = np.asarray(values)
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(name, values, allowed) from None
+    if given.size and given.dtype.kind not in "iufO":
+        raise ParameterError(name, values, allowed)
+    return numbers
+
+
+def _shaped(name: str, values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
+    """Return answers in the shape of what was asked, a float for a number, checked rates for it."""
+    rates = _numbers(name, values, "a number from 0 to 1, or an array of such")
+    inside = (rates >= 0.0) & (rates <= 1.0)
+    if not inside.all():
+        raise ParameterError(name, float(rates[~inside].flat[0]), PARAMETERS["delta"].allowed)
+    return _like(values, ask, rates.ravel())
+
+
+def _shaped_logs(values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
+    """Return answers in the shape of the logarithms that were asked for."""
+    logs = _numbers("log_alpha", values, _LOGS_ALLOWED)
+    if not (logs <= 0.0).all():
+        raise ParameterError("log_alpha", float(logs[~(logs <= 0.0)].flat[0]), _LOGS_ALLOWED)
+    return _like(values, ask, logs.ravel())
+
+
+def _like(values: ArrayLike, ask: Callable[[Array], Array], flat: Array) -> Any:
+    """Return the answers to a flat array in the shape of the values it came from."""
+    shape = np.shape(values)
+    answers = ask(flat if flat.size else np.zeros(1))[..., : flat.size]
+    shaped = answers.reshape((*answers.shape[:-1], *shape))
+    if shape != ():
+        return shaped
+    return float(shaped) if shaped.ndim == 0 else tuple(float(one) for one in shaped)
+
+
+def _guessing(alpha: Array) -> Array:
+    """Return ``1 - alpha``, rounded up: the type II error of guessing."""
+    rest = 1.0 - alpha
+    return np.where(1.0 - rest == alpha, rest, np.minimum(np.nextafter(rest, 2.0), 1.0))
+
+
+def _exp_of_logs(logs: Array, sign: float) -> Array:
+    """Return ``e^logs``, rounded up (sign 1) or down (-1), as rates; refuse to underflow."""
+    if not (logs >= _LEAST_LOG).all():
+        least = float(logs.min())
+        raise ParameterError("log_alpha", least, f"at least {_LEAST_LOG:g} for this function")
+    return np.minimum(np.exp(logs) * (1.0 + sign * 8.0 * ULP), 1.0)

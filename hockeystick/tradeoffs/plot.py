@@ -77,9 +77,8 @@ def plot(
 ) -> Figure:
     """Draw trade-off functions against ``1 - alpha``, what guessing achieves.
 
-    The lower the curve, the more an attack can find. The inset has the largest true positive rate
-    over low false positive rates on logarithmic scales; the legend says in words what holds at
-    one of them.
+    The inset has the largest true positive rate over low false positive rates on logarithmic
+    scales; the legend says in words what holds at one of them.
 
     Guarantees:
         The lines are proven LOWER ends of f, and proven upper ends of ``1 - f`` in the inset, at
@@ -87,23 +86,18 @@ def plot(
         f is visibly above, a band shows the gap. The percentages are ``f.power(fpr)``, rounded up.
         The same arguments give the same file, byte for byte, with the same matplotlib.
 
-    Edge cases:
-        A label of more than 60 letters, or a title of more than two lines, is cut. Whatever does
-        not print is left out.
-
     Args:
         f: The first trade-off function.
         others: More of them, drawn over it.
-        labels: One text per function; without them, f and g or f1, f2, ...
+        labels: One text per function, cut after 60 letters; by default f and g or f1, f2, ...
         path: Where to write the picture: a file name that ends in .svg, .png or .pdf. One that is
             there already is replaced.
         fpr: The false positive rate to read off in words, in [0, 1].
-        title: A heading.
+        title: A heading, cut after two lines.
 
     Returns:
-        The ``matplotlib.figure.Figure``, whose ``axes[0]`` has the curves. It is not known to
-        ``matplotlib.pyplot``, and the user's settings neither matter nor change; notebooks show it
-        all the same.
+        The ``matplotlib.figure.Figure``, whose ``axes[0]`` has the curves; ``matplotlib.pyplot``
+        does not know it, and the user's settings neither matter nor change.
 
     Raises:
         HockeystickError: If matplotlib is missing.
@@ -116,7 +110,10 @@ def plot(
         At FPR 1 %, no attack finds more than 9.24 % of the members
     """
     rate = real("fpr", fpr, FPR)
-    functions = [_checked(one) for one in (f, *others)]
+    functions = (f, *others)
+    for one in functions:
+        if not isinstance(one, TradeOff):
+            raise ParameterError("f", one, "a trade-off function")
     names = _names(labels, len(functions))
     if title is not None and not isinstance(title, str):
         raise ParameterError("title", title, "a text")
@@ -166,7 +163,6 @@ class _Curve:
 
     @classmethod
     def of(cls, f: TradeOff, label: str, fpr: float) -> _Curve:
-        """Return a function's curve."""
         lower, upper = f.bounds(_EVERYWHERE)
         # Both are proven; where f itself says more than its interval, so does the line.
         proven = np.maximum(lower, f(_EVERYWHERE))
@@ -178,27 +174,16 @@ class _Curve:
         return bool(np.max(self.upper - self.lower) > _VISIBLE)
 
 
-def _checked(f: object) -> TradeOff:
-    """Return a trade-off function, or raise."""
-    if not isinstance(f, TradeOff):
-        raise ParameterError("f", f, "a trade-off function")
-    return f
-
-
 def _names(labels: object, count: int) -> list[str]:
     """Return one label per function, or raise."""
     if labels is None:
         return ["f", "g"][:count] if count <= 2 else [f"f{i}" for i in range(1, count + 1)]
-    allowed = f"{count} texts" if count > 1 else "a list of one text"
-    if isinstance(labels, str) or not isinstance(labels, Sequence) or len(labels) != count:
+    given = labels if isinstance(labels, Sequence) and not isinstance(labels, str) else ()
+    if len(given) != count or not all(isinstance(one, str) for one in given):
+        allowed = f"{count} texts" if count > 1 else "a list of one text"
         raise ParameterError("labels", labels, allowed)
-    if not all(isinstance(label, str) for label in labels):
-        raise ParameterError("labels", labels, allowed)
-    cleaned = (_printable(label) for label in labels)
-    return [
-        text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
-        for text in cleaned
-    ]
+    texts = map(_printable, given)
+    return [one if len(one) <= _LONGEST_LABEL else f"{one[: _LONGEST_LABEL - 1]}…" for one in texts]
 
 
 def _printable(text: str) -> str:
@@ -225,7 +210,6 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 
 def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
-    """Return the picture."""
     from matplotlib.figure import Figure
 
     width, height = _INCHES
@@ -240,7 +224,11 @@ def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
     axes.set_ylabel("least false negative rate (type II error)")
     axes.plot([0, 1], [1, 0], color=_GREY, linewidth=1, linestyle=(0, (3, 3)))
     for index, curve in enumerate(curves):
-        _draw(axes, curve, index)
+        look = style_of(index)
+        axes.plot(_EVERYWHERE, curve.lower, **look, clip_on=False, zorder=3)
+        if curve.is_wide:
+            band = {"color": look["color"], "alpha": 0.2, "linewidth": 0}
+            axes.fill_between(_EVERYWHERE, curve.lower, curve.upper, **band)
     _add_low_rates(axes, curves, fpr)
     _add_legend(figure, axes, curves, fpr)
     # What a notebook asks for that was not told of matplotlib.
@@ -255,16 +243,6 @@ def style_of(index: int) -> dict[str, Any]:
         "linestyle": _DASHES[index % len(_DASHES)],
         "linewidth": 1.6,
     }
-
-
-def _draw(axes: Axes, curve: _Curve, index: int) -> None:
-    """Draw one function, and the gap between its proven ends where it can be seen."""
-    look = style_of(index)
-    axes.plot(_EVERYWHERE, curve.lower, **look, clip_on=False, zorder=3)
-    if curve.is_wide:
-        axes.fill_between(
-            _EVERYWHERE, curve.lower, curve.upper, color=look["color"], alpha=0.2, linewidth=0
-        )
 
 
 def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
@@ -294,8 +272,14 @@ def _add_legend(figure: Figure, axes: Axes, curves: Sequence[_Curve], fpr: float
 
     one = len(curves) == 1
     handles: list[Any] = [Line2D([], [], **style_of(index)) for index in range(len(curves))]
-    texts = [_line_of(curve) if one else _share(curve) for curve in curves]
-    heading = reading(fpr, curves[0].reading) if one else f"{at_fpr(fpr)}, {MORE_THAN}"
+    if one:
+        heading = reading(fpr, curves[0].reading)
+        texts = [f"{curves[0].label}: the errors of no attack lie below this line"]
+    else:
+        heading = f"{at_fpr(fpr)}, {MORE_THAN}"
+        texts = [
+            f"{percent_at_most(curve.reading)} of the members: {curve.label}" for curve in curves
+        ]
     wide = [index for index, curve in enumerate(curves) if curve.is_wide]
     if wide:
         colour = style_of(wide[0])["color"] if one else _GREY
@@ -319,13 +303,3 @@ def _add_legend(figure: Figure, axes: Axes, curves: Sequence[_Curve], fpr: float
     for place, text in zip(legend.get_texts(), texts, strict=True):
         place.set(text=text, parse_math=False)
     return legend
-
-
-def _line_of(curve: _Curve) -> str:
-    """Return what the line of the only curve is."""
-    return f"{curve.label}: the errors of no attack lie below this line"
-
-
-def _share(curve: _Curve) -> str:
-    """Return one curve's reading, to follow that no attack finds more."""
-    return f"{percent_at_most(curve.reading)} of the members: {curve.label}"

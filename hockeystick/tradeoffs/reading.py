@@ -72,22 +72,11 @@ _MPMATH_ERROR: Final = 2.0**-80
 
 def up(value: mpf) -> float:
     """Return a float at or above a number >= 0 that was computed in ``DIGITS`` digits."""
-    return _rounded(value, math.inf)
-
-
-def down(value: mpf) -> float:
-    """Return a float >= 0 at or below a number that was computed in ``DIGITS`` digits."""
-    return max(_rounded(value, -math.inf), 0.0)
-
-
-def _rounded(value: mpf, toward: float) -> float:
-    """Return the nearest float on one side of the number."""
     if value == 0 or value == math.inf:
         return float(value)
     number = float(value)
-    side = 1.0 if toward > 0.0 else -1.0
-    if math.isinf(number) or side * (number - value * (1 + side * _MPMATH_ERROR)) < 0:
-        number = math.nextafter(number, toward)
+    if math.isinf(number) or number < value * (1 + _MPMATH_ERROR):
+        number = math.nextafter(number, math.inf)
     return number
 
 

@@ -85,17 +85,6 @@ def test_three_bands_are_as_good_as_any_on_a_grid(error: str, participations: in
     assert np.log(best) <= min(others) + 1e-9
 
 
-def test_buffers_are_better_than_the_square_root_for_several_participations() -> None:
-    pattern: Any = {"participations": 4, "separation": 50}
-    found = optimise_buffered(200, 2, **pattern)
-    assert isinstance(found.strategy, BufferedToeplitz)
-    assert sum(found.strategy.scales) < 1
-    assert found.square - found.least_square < found.square / 2**200
-    assert (found.participations, found.separation) == (4, 50)
-    assert sums_error(found).loss < sums_error(Encoder.square_root(200, **pattern)).loss
-    assert sums_error(optimise_buffered(1, 2)).loss >= 1.0 - 1e-12
-
-
 def test_as_many_bands_as_rounds_are_the_square_root() -> None:
     """It has the least largest error of all Toeplitz matrices for one participation."""
     best = sums_error(Encoder.square_root(300)).loss

@@ -330,10 +330,7 @@ def max_error_union_bound(sigma: float, coordinates: int, failure: float) -> flo
         An upper bound, rounded up: with probability at least 1 - beta no error is larger. It is
         more than ``max_error_quantile`` says of independent errors.
 
-    Args:
-        sigma: The standard deviation of each error, in [0, 1e150].
-        coordinates: The number K of errors, an integer >= 1.
-        failure: The probability beta, in [1e-200, 1).
+    Arguments are those of ``max_error_quantile``.
 
     References:
         Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014 (the idea).

@@ -1,9 +1,7 @@
 """Additive measures: the cost of a mechanism, and the limit that a budget sets on their sum.
 
-The cost of one run in the additive measure of a budget: exact fractions, rounded up.
-
-Numbers that are given mean the decimals that they print as, so that ten times 0.1 is 1; orders
-are what they are as floats, and what is computed is rounded up.
+Costs are exact fractions. Numbers that are given mean the decimals that they print as, so that ten
+times 0.1 is 1; orders are what they are as floats, and what is computed is rounded up.
 
 Budgets of (epsilon, delta) kept at one Renyi order, which an expected plan chooses.
 
@@ -39,7 +37,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Final, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, final
 
 from hockeystick._validate import WordEnum
 from hockeystick.calibration.session.runs import Costs
@@ -374,9 +372,13 @@ def _whitehouse_limit(epsilon: float, slack: float) -> Fraction:
 
     with working_digits(_DIGITS):
         own, log = as_mpf(decimal(epsilon)), -mp.log(as_mpf(decimal(slack)))
-        rho = (own / (mp.sqrt(own + log) + mp.sqrt(log))) ** 2
-        mantissa, exponent = rho.man_exp
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent) * _KEPT
+        return _exactly((own / (mp.sqrt(own + log) + mp.sqrt(log))) ** 2) * _KEPT
+
+
+def _exactly(value: Any) -> Fraction:
+    """Return a finite number of mpmath's as it is."""
+    mantissa, exponent = value.man_exp
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def _concentrated_limit(epsilon: float, slack: float) -> Fraction:
@@ -402,10 +404,6 @@ def _by_orders(rho: float, delta: float) -> float:
     return convert(ZCDP(rho), ApproxDP, delta=delta).epsilon
 
 
-def _by_bun_steinke(rho: float, delta: float) -> float:
-    return bun_steinke(rho, delta=delta)
-
-
 def _inverse_of_steinke(rho: float) -> float:
     def excess(log_epsilon: float) -> float:
         epsilon = math.exp(log_epsilon)
@@ -423,11 +421,11 @@ def _below(value: float) -> float:
 _LIMIT: Final = {Rule.CONCENTRATED: _concentrated_limit, Rule.WHITEHOUSE: _whitehouse_limit}
 _EPSILON: Final[dict[Rule, Callable[[float, float], float]]] = {
     Rule.CONCENTRATED: _by_orders,
-    Rule.WHITEHOUSE: _by_bun_steinke,
+    Rule.WHITEHOUSE: lambda rho, delta: bun_steinke(rho, delta=delta),
 }
 
 
-# What mpmath may lose in a formula of a few operations, relative to its largest term, with room.
+# The same, relative to its largest term.
 _LOST: Final = Fraction(1, 2**150)
 # fmt: off
 CANDIDATES: Final = (
@@ -549,9 +547,7 @@ def divergence_limit(epsilon: float, slack: float, order: float) -> Fraction | N
     with working_digits(_DIGITS):
         c = mp.mpf(order) - 1
         log_slack, factor = mp.log(as_mpf(decimal(slack))), log_cks_factor(c, mp)
-        paid = max((factor - log_slack) / c, mp.zero)
-        mantissa, exponent = paid.man_exp
+        paid = _exactly(max((factor - log_slack) / c, mp.zero))
         size = float((abs(factor) + abs(log_slack)) / c)
-    exact = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    found = decimal(epsilon) - exact - (Fraction(size) + decimal(epsilon)) * _LOST
+    found = decimal(epsilon) - paid - (Fraction(size) + decimal(epsilon)) * _LOST
     return found if found > 0 else None

@@ -114,10 +114,6 @@ class Odometer(Recorder):
         2.9958
         >>> print(f"{odometer.step(hs.Laplace(scale=4), count=3):.4f}")
         3.7734
-        >>> step = hs.PoissonSubsampled(hs.Gaussian(noise_multiplier=1.1), rate=256 / 60_000)
-        >>> training = hs.calibration.Odometer(delta=1e-5, expected=step**14_000)
-        >>> print(f"{training.step(step, count=10_000):.3f}")
-        2.659
     """
 
     __slots__ = ("_cost", "_lines", "delta", "order")
@@ -140,20 +136,9 @@ class Odometer(Recorder):
         super().__init__(Runs(self._lines.nothing))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> float:
-        """Record runs of a mechanism, and return the bound after them.
+        """Record runs of a mechanism, and return the bound after them, an upper bound.
 
-        Args:
-            mechanism: What runs.
-            count: How many runs, an integer from 0 to 10^15.
-
-        Returns:
-            ``epsilon``, an upper bound.
-
-        Raises:
-            ParameterError: If it is no mechanism, or the count is no such integer.
-            IncompatibleError: If no bound is known of it, it may fail, or it is described under
-                another adjacency than what has run.
-            UnsupportedError: If nothing is known of a part of it.
+        Arguments are those of ``Filter.step``, as are errors; what may fail is one of them.
         """
         once, runs = unrolled(mechanism, count)
         cost = self._costs(once)

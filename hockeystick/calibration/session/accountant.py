@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Self, Unpack, final, overload
 
 from hockeystick import accountants
 from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
-from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.calibration.session.runs import EVALUATING, Recorder, Runs, unrolled
 from hockeystick.mechanisms import Mechanism
@@ -31,9 +30,6 @@ class Accountant(Recorder):
 
         M_1 ** n_1 @ M_2 ** n_2 @ ...
 
-    It is told what ran, and runs nothing. A training loop whose plan is known has
-    ``hockeystick.adapters.loop``, of which ``adapters.torch`` makes use.
-
     Guarantees:
         Those of ``hs.epsilon``, ``hs.delta`` and ``hs.tradeoff`` of ``accountant.plan``. They hold
         for *planned* releases: each mechanism may depend on all earlier outputs (on the model so
@@ -43,12 +39,8 @@ class Accountant(Recorder):
         ``hs.calibration.Filter`` is what bounds them. Each answer says so among its assumptions.
 
     Edge cases:
-        Nothing recorded costs 0. Recording 0 runs changes nothing. A state is read by the version
-        of its format; unknown types, fields and versions are refused.
-
-        Any number of threads may record and ask at the same time: no run is lost, and each answer
-        is of what was recorded when it was asked for. A copy, also that of a forked or another
-        process, records for itself, and knows nothing of what the others released.
+        Any number of threads may record and ask at the same time. A copy, also that of a forked or
+        another process, records for itself.
 
     References:
         Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters: Pay-as-you-Go
@@ -102,14 +94,7 @@ class Accountant(Recorder):
     ) -> Certified: ...
     @overload
     def epsilon(self, delta: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
-    def epsilon(
-        self,
-        delta: float,
-        *,
-        accountant: str = "auto",
-        digits: int | None = None,
-        tolerance: float = TOLERANCE,
-    ) -> Answer:
+    def epsilon(self, delta: float, **how: Any) -> Answer:
         """Return the epsilon of what is recorded at a delta; arguments as for ``hs.epsilon``.
 
         Returns:
@@ -119,12 +104,7 @@ class Accountant(Recorder):
         Raises:
             UnsupportedError: If the accountant has no analysis for a part of what is recorded.
         """
-        plan = self.plan
-        with EVALUATING:
-            found = accountants.epsilon(
-                plan, delta, accountant=accountant, digits=digits, tolerance=tolerance
-            )
-        return _planned(found)
+        return self._ask(accountants.epsilon, delta, **how)
 
     @overload
     def delta(
@@ -132,24 +112,18 @@ class Accountant(Recorder):
     ) -> Certified: ...
     @overload
     def delta(self, epsilon: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
-    def delta(
-        self,
-        epsilon: float,
-        *,
-        accountant: str = "auto",
-        digits: int | None = None,
-        tolerance: float = TOLERANCE,
-    ) -> Answer:
+    def delta(self, epsilon: float, **how: Any) -> Answer:
         """Return the delta of what is recorded at an epsilon; arguments as for ``hs.delta``.
 
         Returns and raises as ``epsilon`` does.
         """
+        return self._ask(accountants.delta, epsilon, **how)
+
+    def _ask(self, ask: Callable[..., Answer], at: float, **how: Any) -> Answer:
         plan = self.plan
         with EVALUATING:
-            found = accountants.delta(
-                plan, epsilon=epsilon, accountant=accountant, digits=digits, tolerance=tolerance
-            )
-        return _planned(found)
+            found = ask(plan, at, **how)
+        return replace(found, assumptions=(*found.assumptions, PLANNED))
 
     def tradeoff(self) -> TradeOff:
         """Return the trade-off function of what is recorded, if it was planned.
@@ -167,7 +141,3 @@ class Accountant(Recorder):
 
     def _take_over(self, runs: Runs) -> None:
         self._runs = runs
-
-
-def _planned(answer: Answer) -> Answer:
-    return replace(answer, assumptions=(*answer.assumptions, PLANNED))

@@ -165,10 +165,7 @@ class Recorder(ABC):
 
     @classmethod
     def from_state_dict(cls, state: object) -> Self:
-        """Return one in a recorded state.
-
-        Args:
-            state: What ``state_dict`` returned.
+        """Return one in a state that ``state_dict`` returned.
 
         Raises:
             ParameterError: If it is no such state.
@@ -182,13 +179,10 @@ class Recorder(ABC):
         return made
 
     def load_state_dict(self, state: object) -> None:
-        """Take over a recorded state of the same terms, in place of one's own.
-
-        Args:
-            state: What ``state_dict`` returned.
+        """Take over a state of the same terms, in place of one's own; errors change nothing.
 
         Raises:
-            ParameterError: If it is no such state, or of other terms; nothing changes then.
+            ParameterError: If it is no such state, or of other terms.
             IncompatibleError: As for ``from_state_dict``.
         """
         other = type(self).from_state_dict(state)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
@@ -70,12 +69,9 @@ class Calibrated:
 
     Guarantees:
         ``plan`` meets the target: ``achieved``, read off that very plan, is within it by its upper
-        end (a Bayes error by its lower end). ``status`` says what is proven of the next value.
-
-        It prints as one line. In a format such as ``f"{found:.3f}"``, and in that line, a least
+        end (a Bayes error by its lower end). Where it prints, also as ``f"{found:.3f}"``, a least
         value is rounded up and a most value down, which is where the plan costs less; ``<``,
-        ``max``, ``round`` and arithmetic raise a TypeError. ``"%.3f" % found`` rounds ``value`` to
-        the nearest, perhaps to what misses the target.
+        ``max``, ``round`` and arithmetic raise a TypeError.
 
     Args:
         value: The value, an int where the parameter is a whole number.
@@ -172,8 +168,7 @@ def calibrate(
     """Return the value of one number in a plan with which it just meets a target.
 
     Of all values that meet the target, the one that costs most: the least noise, the most steps,
-    the largest batch. The search walks from an unproven guess to both sides of the limit and closes
-    in on it; every verdict is a proven interval.
+    the largest batch.
 
     Guarantees:
         The plan returned meets the target by the proven end of an evaluation of that very plan,
@@ -189,9 +184,9 @@ def calibrate(
         of a sampled plan) are met by the theorem's upper end, and the status is "bound".
 
     Args:
-        plan: A mechanism or plan, of which the number that it has for the parameter is where the
-            search begins, and of no further consequence; or a class of them, such as ``hs.DPSGD``,
-            or a ``functools.partial`` of one, whose other fields are given as keywords.
+        plan: A mechanism or plan, whose number for the parameter is where the search begins; or a
+            class of them, such as ``hs.DPSGD``, whose other fields are given as keywords and of
+            which what is solved for is left out.
         parameter: The name of a number in the plan, or its path where several have that name:
             "noise_multiplier", "inner.rate", "parts[1].epsilon", "schedule.end". Where the plan
             gives one of two alternatives (batch_size or rate), it is the one to solve for.
@@ -224,20 +219,6 @@ def calibrate(
         least noise_multiplier = 1.22415 (tight; epsilon at most 2.00000 at delta = 1e-05)
         >>> found.achieved.upper <= 2, f"{found:.3f}"
         (True, '1.225')
-
-        Of a class, what is solved for is left out:
-
-        >>> found = hs.calibrate(
-        ...     hs.DPSGD,
-        ...     "epochs",
-        ...     hs.ApproxDP(epsilon=2, delta=1e-5),
-        ...     whole=True,
-        ...     examples=60_000,
-        ...     batch_size=256,
-        ...     noise_multiplier=1.1,
-        ... )
-        >>> found.extreme, found.value, found.plan.total_steps
-        ('most', 43, 10079)
     """
     start = _begun_with(plan, parameter, fields)
     path = locate(start, parameter)
@@ -255,33 +236,23 @@ def calibrate(
 def _begun_with(
     plan: Mechanism | Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
 ) -> Mechanism:
+    """Return the plan, or one of a class with a number for what is to be solved for."""
     if isinstance(plan, Mechanism):
         for name, value in fields.items():
             raise ParameterError(name, value, "left out beside a plan, which has its numbers")
         return plan
-    given = {**plan.keywords, **fields} if isinstance(plan, partial) else dict(fields)
-    kind = plan.func if isinstance(plan, partial) else plan
-    if not (isinstance(kind, type) and issubclass(kind, Mechanism)):
+    if not (isinstance(plan, type) and issubclass(plan, Mechanism)):
         return checked("plan", plan, allowed=_A_PLAN)
-    make = partial(kind, *plan.args) if isinstance(plan, partial) and plan.args else kind
-    return _of_a_class(kind.__name__, make, parameter, given)
-
-
-def _of_a_class(
-    kind: str, make: Callable[..., Mechanism], parameter: str, fields: Mapping[str, Any]
-) -> Mechanism:
-    """Return a mechanism of a class, with a number for the parameter where that is one of it."""
-    names = list(parameters_of(make))
+    names = list(parameters_of(plan))
     for name in fields:
         if name not in names:
-            raise ParameterError(f"a field of {kind}", name, f"one of {str(names)[1:-1]}")
+            raise ParameterError(f"a field of {plan.__name__}", name, f"one of {str(names)[1:-1]}")
     is_open = parameter in names and parameter not in fields
-    for name in required_by(make):
+    for name in required_by(plan):
         if name not in fields and not (is_open and name == parameter):
-            raise ParameterError(name, None, f"given beside {kind}")
-    if not is_open:
-        return make(**fields)
-    return make(**fields, **{parameter: start_for(make, fields, parameter)})
+            raise ParameterError(name, None, f"given beside {plan.__name__}")
+    begin = {parameter: start_for(plan, fields, parameter)} if is_open else {}
+    return plan(**fields, **begin)
 
 
 def _adding_spent(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:

@@ -89,7 +89,7 @@ class Search:
             if self._reason is not None and all(one.excess == math.inf for one in known):
                 raise self._reason
             if not first.meets:
-                raise self._infeasible()
+                self._refuse_all()
             return Bracket(self._farthest(first), None)
         found = self._narrowed(*((first, other) if first.meets else (other, first)))
         self._refuse_contradictions(found)
@@ -346,33 +346,26 @@ class Search:
         if outside is None or not (endless or (inside.x == 0.0 and parameter.is_amount)):
             return
         least = outside.x if endless else parameter.one_step or outside.x
-        answer = self.achieved(least)
-        amount = f"{parameter.name} = {least:g}{', one step,' if parameter.one_step else ''}"
+        what = f"finite {parameter.name}" if endless else f"{parameter.name} above 0"
+        where = ", one step," if parameter.one_step else ""
+        raise self._infeasible(what, least, self.achieved(least), where)
+
+    def _refuse_all(self) -> None:
+        """Raise where no value meets the target, with the best of them."""
+        known = [one for one in self.evaluated.values() if one.answer is not None]
+        best = min(known, key=lambda one: (one.excess, one.x != self.parameter.start()))
+        assert best.answer is not None
+        at_end = best.x in (self.parameter.low, self.parameter.high)
+        where = ", the end of what is allowed," if at_end else ", the best found,"
+        raise self._infeasible(self.parameter.name, best.x, best.answer, where)
+
+    def _infeasible(self, what: str, x: float, answer: Achieved, where: str) -> InfeasibleError:
         proven = "has" if self.constraint.violates(answer) else "is only proven to have"
-        raise InfeasibleError(
-            f"no {'finite ' * endless}{parameter.name}{'' if endless else ' above 0'} reaches "
-            f"{self.constraint.sentence}: {'even' if endless else 'already'} at {amount} "
-            f"the plan {proven} {self._between(answer)}",
-            least,
+        return InfeasibleError(
+            f"no {what} reaches {self.constraint.sentence}: at {self.parameter.name} = {x:g}{where}"
+            f" the plan {proven} {self.constraint.quantity} between {answer.lower:.6g} and "
+            f"{answer.upper:.6g}",
+            x,
             answer.lower,
             answer.upper,
         )
-
-    def _between(self, answer: Achieved) -> str:
-        return f"{self.constraint.quantity} between {answer.lower:.6g} and {answer.upper:.6g}"
-
-    def _infeasible(self) -> InfeasibleError:
-        known = [one for one in self.evaluated.values() if one.answer is not None]
-        best = min(known, key=lambda one: (one.excess, one.x != self.parameter.start()))
-        answer = best.answer
-        assert answer is not None
-        proven = "still has" if best.violates else "is only proven to have"
-        at_end = best.x in (self.parameter.low, self.parameter.high)
-        where = "the end of what is allowed" if at_end else "the best found"
-        name = self.parameter.name
-        sentence = (
-            f"no {name} reaches {self.constraint.sentence}: at {name} = {best.x:g}, {where}, "
-            f"the plan {proven} {self._between(answer)}"
-            f"{', which the rest of it costs' if at_end else ''}"
-        )
-        return InfeasibleError(sentence, best.x, answer.lower, answer.upper)

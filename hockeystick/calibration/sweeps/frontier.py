@@ -14,7 +14,6 @@ from hockeystick.calibration.sweeps.sweep import sweep
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DPSGD
 
-# Tight enough that the noise is right to every digit that one would print.
 _TOLERANCE: Final = 1e-7
 
 
@@ -23,12 +22,8 @@ _TOLERANCE: Final = 1e-7
 class FrontierPoint:
     """The least noise for one length and one batch size.
 
-    Args:
-        epochs: Length of the training in passes over the data.
-        batch_size: Size of a batch.
-        plan: The plan with that noise, which meets the target; None where none does.
-        achieved: What the plan has, proven: at most this. None where there is no plan.
-        reason: Why there is no plan; empty where there is one.
+    ``plan`` has that noise and meets the target; ``achieved`` is proven of it, an upper end. Both
+    are None, and ``reason`` says why, where there is no such plan.
     """
 
     epochs: float
@@ -82,14 +77,11 @@ def frontier(
         target: What to meet, as for ``hs.calibrate``.
         epochs: Lengths in passes over the data, each >= 0.
         batch_sizes: Batch sizes, each an integer >= 1.
-        executor: As for ``hs.sweep``.
-        progress: As for ``hs.sweep``.
+        executor: As for ``hs.sweep``, as is ``progress``.
+        progress: See there.
 
     Returns:
         The points: by batch size, for each by length; ``to_dataframe()`` hands them to pandas.
-
-    Raises:
-        ParameterError: If the plan is no ``DPSGD``, or there are no lengths or no batch sizes.
 
     Example:
         >>> import hockeystick as hs

@@ -110,10 +110,6 @@ class AskEpsilon(Question):
         delta: In [0, 1]; None where the grid has it.
         accountant: As for ``hs.epsilon``, as is ``tolerance``.
 
-    Raises:
-        ParameterError: If an argument is outside its domain; when called, if a parameter is no
-            field of the plan, outside its domain, or given by question and grid.
-
     Example:
         >>> import hockeystick as hs
         >>> ask = hs.calibration.AskEpsilon(hs.Gaussian(1.0), delta=1e-5)
@@ -157,8 +153,7 @@ class Solve(Question):
     Called with parameters, it returns ``hs.calibrate`` of the plan with these fields. A parameter
     that is named as a field of the target is the target's; the rest is as for ``AskEpsilon``.
 
-    Arguments and errors are those of ``hs.calibrate``, as is the guarantee: the plan with the value
-    meets the target, provably.
+    Arguments, errors and the guarantee are those of ``hs.calibrate``.
 
     Example:
         >>> import hockeystick as hs

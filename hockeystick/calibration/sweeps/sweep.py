@@ -18,13 +18,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from inspect import isfunction, signature
 from io import FileIO
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 from uuid import uuid4
 
 from hockeystick import _files, _validate
@@ -46,10 +46,7 @@ ANSWERED_BY: Final = "answered_by"
 ENDINGS: Final = (".csv", ".jsonl")
 _MOST_CELLS: Final = 10**7
 _IN_FLIGHT: Final = _validate.whole_numbers("w", 1, (2, 64))
-_CHUNKS_PER_CORE: Final = 4
-# Long enough that what a task costs on top does not count, short enough to lose.
-_SECONDS_PER_CHUNK: Final = 0.25
-_MOST_CELLS_PER_CHUNK: Final = 1024
+_IN_FLIGHT_PER_CORE: Final = 4
 _SECONDS_BETWEEN_SYNCS: Final = 1.0
 _MARK: Final = "hockeystick sweep"
 _RECOGNISED: Final = (
@@ -106,12 +103,10 @@ def sweep(
     ``achieved_upper`` and ``status``; a number is ``value``; a mapping is its own columns.
 
     Guarantees:
-        With ``out``, each answer (of an executor: of each chunk of about a quarter of a second) is
-        in ``out`` + ".journal" before the next one is asked for; the file itself appears at once
-        with the last answer. The same call takes up a sweep that was killed: what is in the journal
-        is not computed again, and the file is that of a sweep that nobody interrupted. Computed
-        twice is at most one cell, or ``in_flight`` chunks; lost with the machine's power, what was
-        written in the last second.
+        With ``out``, each answer is in ``out`` + ".journal" before its row is yielded; the file
+        itself appears at once with the last answer. The same call takes up a sweep that was killed:
+        what is in the journal is not computed again, and the file is that of a sweep that nobody
+        interrupted. Lost with the machine's power is what was written in the last second.
 
     Edge cases:
         Nothing is asked before the iterator is. A cell that the library refuses, or whose
@@ -127,7 +122,7 @@ def sweep(
         out: A file name that ends in .csv or .jsonl (a JSON object in each line).
         progress: Called with the number of answered cells and that of all cells, at the beginning
             and whenever there are more.
-        in_flight: The most chunks that the executor has at a time, an integer >= 1; by default four
+        in_flight: The most cells that the executor has at a time, an integer >= 1; by default four
             for each core of this machine.
         replace: Whether a file that is there already may go, when the new one is whole, and, at
             once, the journal of another grid, question or version. One of this sweep is taken up.
@@ -153,29 +148,38 @@ def sweep(
         raise ParameterError("ask", ask, "a function of the grid's parameters, such as AskEpsilon")
     if executor is not None and not isinstance(executor, Executor):
         raise ParameterError("executor", executor, "a concurrent.futures.Executor")
-    chunks = _CHUNKS_PER_CORE * (os.cpu_count() or 1)
+    most = _IN_FLIGHT_PER_CORE * (os.cpu_count() or 1)
     if in_flight is not None:
-        chunks = _validate.count("in_flight", in_flight, _IN_FLIGHT)
-    kept = _Kept(cells, ask, out, replace)
+        most = _validate.count("in_flight", in_flight, _IN_FLIGHT)
+    journal = None if out is None else _Journal(cells, ask, out, replace)
     if isinstance(ask, Question):
         ask.refuse_unknown(next(cells_of(cells)))
-    return _rows(kept, partial(_asked, ask, executor, chunks), progress or (lambda *_: None))
+    return _rows(
+        cells, journal, partial(_asked, ask, executor, most), progress or (lambda *_: None)
+    )
 
 
 def _rows(
-    kept: _Kept, asked: Callable[[Iterator[Any]], Any], progress: Callable[[int, int], None]
+    grid: Grid,
+    journal: _Journal | None,
+    asked: Callable[[Iterator[Any]], Any],
+    progress: Callable[[int, int], None],
 ) -> Iterator[Columns]:
     """Yield all rows in the grid's order, and make the file before the last one."""
-    size, answers = size_of(kept.grid), kept.answers
-    with kept, closing(asked(islice(cells_of(kept.grid), len(answers), None))) as more:
+    size = size_of(grid)
+    with closing(journal) if journal else nullcontext():
+        answers = journal.open() if journal else []
         progress(len(answers), size)
-        for index, cell in enumerate(cells_of(kept.grid)):
-            if index == len(answers):
-                kept.add(next(more))
-                progress(len(answers), size)
-            if index == size - 1:
-                kept.finish()
-            yield _row(cell, answers[index])
+        with closing(asked(islice(cells_of(grid), len(answers), None))) as more:
+            for index, cell in enumerate(cells_of(grid)):
+                if index == len(answers):
+                    answers.append(next(more))
+                    if journal:
+                        journal.add(index, answers[index])
+                    progress(len(answers), size)
+                if journal and index == size - 1:
+                    journal.finish(list(map(_row, cells_of(grid), answers)))
+                yield _row(cell, answers[index])
 
 
 def _row(cell: Mapping[str, Any], columns: Columns) -> Columns:
@@ -186,38 +190,29 @@ def _row(cell: Mapping[str, Any], columns: Columns) -> Columns:
 
 def _asked(
     ask: Any, executor: Executor | None, in_flight: int, cells: Iterator[dict[str, Any]]
-) -> Iterator[list[Columns]]:
-    """Yield the answers of this process one at a time, or of an executor by chunks of a time."""
+) -> Iterator[Columns]:
+    """Yield the answers in the order of the cells, from this process or an executor."""
     if executor is None:
-        for cell in cells:
-            yield [_answer(ask, cell)]
+        yield from map(partial(_answer, ask), cells)
         return
-    running: deque[Future[tuple[list[Columns], float]]] = deque()
+    running: deque[Future[Columns]] = deque()
     # Engines such as dask know a task by its arguments: without a stamp, one would be the task of
     # an earlier sweep that is just being cancelled, and be cancelled with it.
-    seconds_per_cell, stamp = _SECONDS_PER_CHUNK, uuid4().hex
+    stamp = uuid4().hex
     try:
         while True:
-            size = max(1, min(_MOST_CELLS_PER_CHUNK, int(_SECONDS_PER_CHUNK / seconds_per_cell)))
-            while len(running) < in_flight and (some := list(islice(cells, size))):
-                running.append(executor.submit(_timed, ask, some, stamp))
+            for cell in islice(cells, in_flight - len(running)):
+                running.append(executor.submit(_answer, ask, cell, stamp))
             if not running:
                 return
-            columns, seconds = running[0].result()
+            yield running[0].result()
             running.popleft()
-            seconds_per_cell = max((seconds_per_cell + seconds / len(columns)) / 2, 1e-9)
-            yield columns
     finally:
         for future in running:
             future.cancel()
 
 
-def _timed(ask: Any, cells: Iterable[Mapping[str, Any]], stamp: str) -> tuple[list[Columns], float]:
-    start = time.perf_counter()
-    return [_answer(ask, cell) for cell in cells], time.perf_counter() - start
-
-
-def _answer(ask: Any, cell: Mapping[str, Any]) -> Columns:
+def _answer(ask: Any, cell: Mapping[str, Any], stamp: str = "") -> Columns:
     """Return the columns of one cell: an answer, or why there is none."""
     try:
         found = ask(**cell)
@@ -316,64 +311,73 @@ def kept_for(target: Path) -> int | None:
 
 
 @final
-class _Kept:
-    """The answers of a sweep, in a journal too where a file is to be made of them.
+class _Journal:
+    """The answers of a sweep on the disk, until they are a file.
 
     What is written leaves the process at once: when it is killed, all of that stays. The disk is
     made to catch up about once a second, so a machine that loses power loses about as much.
     """
 
     def __init__(self, grid: Grid, ask: object, out: Any, replace: bool) -> None:
-        self.grid, self.replace = grid, replace
-        self.answers: list[Columns] = []
-        self.target: Path | None = None
+        self.target, self.size, self.replace = _target(out), size_of(grid), replace
         self.file: FileIO | None = None
         self.synced = time.monotonic()
-        if out is not None:
-            self.target = _target(out)
-            listed = [[scalar(value) for value in values] for values in grid.values()]
-            identity = {
-                "version": __version__,
-                "grid": _digest("grid", json.dumps([list(grid), listed])),
-                "ask": _digest("ask", _described(ask)),
-                "cells": str(size_of(grid)),
-            }
-            self.heading = _line({_MARK: identity})
+        listed = [[scalar(value) for value in values] for values in grid.values()]
+        identity = {
+            "version": __version__,
+            "grid": _digest("grid", json.dumps([list(grid), listed])),
+            "ask": _digest("ask", _described(ask)),
+            "cells": str(self.size),
+        }
+        self.heading = _line({_MARK: identity})
 
-    def __enter__(self) -> Self:
-        if self.target is not None:
-            if not journal_of(self.target).exists():
-                self._refuse_finished(self.target)
-            self.file = _files.locked(journal_of(self.target), "out")
-            try:
-                self._take_up(self.file, self.target)
-            except BaseException:
-                self.file.close()
-                raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.file is not None and not self.file.closed:
+    def open(self) -> list[Columns]:
+        """Lock the journal, and return the answers that it has."""
+        if not journal_of(self.target).exists():
+            self._refuse_finished()
+        self.file = _files.locked(journal_of(self.target), "out")
+        first, *lines = self.file.readall().splitlines(keepends=True) or [b""]
+        is_journal = first.startswith(_line({_MARK: {}})[: -len(b"}}\n")])
+        answers: list[Columns] = []
+        if first == self.heading:
+            whole = len(first)
+            for line in lines[: self.size]:
+                columns = _answer_in(line, len(answers))
+                if columns is None:
+                    break
+                answers.append(columns)
+                whole += len(line)
+            self.file.truncate(whole)
+            self.file.seek(whole)
+        elif self.heading.startswith(first) or (self.replace and is_journal):
+            self.file.truncate(0)
+            self.file.seek(0)
+            self._write(self.heading)
             _files.force(self.file.fileno())
-            self.file.close()
+        else:
+            kind = "of another grid, question or version" if is_journal else "no journal of a sweep"
+            name = journal_of(self.target).name
+            allowed = (
+                f"the file of the sweep that was begun there; {name} beside it is {kind}: finish "
+                "that sweep, give replace=True to begin anew, or choose another file"
+            )
+            raise ParameterError("out", str(self.target), allowed)
+        if len(answers) < self.size:
+            self._refuse_finished()
+        return answers
 
-    def add(self, answers: list[Columns]) -> None:
-        """Keep answers to the next cells."""
-        first = len(self.answers)
-        self.answers += answers
-        if self.file is None:
-            return
-        _write(self.file, b"".join(_line([k, one]) for k, one in enumerate(answers, first)))
+    def add(self, index: int, columns: Columns) -> None:
+        """Keep the answer to the next cell."""
+        assert self.file is not None
+        self._write(_line([index, columns]))
         if time.monotonic() - self.synced > _SECONDS_BETWEEN_SYNCS:
             _files.force(self.file.fileno())
             self.synced = time.monotonic()
 
-    def finish(self) -> None:
+    def finish(self, rows: list[Columns]) -> None:
         """Make the file, all at once, and remove the journal."""
-        if self.target is None or self.file is None:
-            return
+        assert self.file is not None
         _files.force(self.file.fileno())
-        rows = [_row(cell, self.answers[k]) for k, cell in enumerate(cells_of(self.grid))]
         with (
             _files.replacing(self.target) as part,
             open(part, "w", encoding="utf-8", newline="") as file,
@@ -385,41 +389,23 @@ class _Kept:
         journal_of(self.target).unlink()
         self.file.close()
 
-    def _take_up(self, file: FileIO, target: Path) -> None:
-        """Find what is answered already, or begin."""
-        first, *lines = file.readall().splitlines(keepends=True) or [b""]
-        is_journal = first.startswith(_line({_MARK: {}})[: -len(b"}}\n")])
-        if first == self.heading:
-            whole = len(first)
-            for line in lines[: size_of(self.grid)]:
-                columns = _answer_in(line, len(self.answers))
-                if columns is None:
-                    break
-                self.answers.append(columns)
-                whole += len(line)
-            file.truncate(whole)
-            file.seek(whole)
-        elif self.heading.startswith(first) or (self.replace and is_journal):
-            file.truncate(0)
-            file.seek(0)
-            _write(file, self.heading)
-            _files.force(file.fileno())
-        else:
-            kind = "of another grid, question or version" if is_journal else "no journal of a sweep"
-            name = journal_of(target).name
-            allowed = (
-                f"the file of the sweep that was begun there; {name} beside it is {kind}: finish "
-                "that sweep, give replace=True to begin anew, or choose another file"
-            )
-            raise ParameterError("out", str(target), allowed)
-        if len(self.answers) < size_of(self.grid):
-            self._refuse_finished(target)
+    def close(self) -> None:
+        """Let another process take the sweep up."""
+        if self.file is not None and not self.file.closed:
+            _files.force(self.file.fileno())
+            self.file.close()
 
-    def _refuse_finished(self, target: Path) -> None:
+    def _write(self, text: bytes) -> None:
+        """Write all of a text, or raise: a disk that is nearly full takes a part and says so."""
+        assert self.file is not None
+        while text:
+            text = text[self.file.write(text) :]
+
+    def _refuse_finished(self) -> None:
         """Raise where there is a file, which a sweep would replace, and nobody said it may."""
-        if target.exists() and not self.replace:
+        if self.target.exists() and not self.replace:
             allowed = "a file that is not there yet, unless replace=True"
-            raise ParameterError("out", str(target), allowed)
+            raise ParameterError("out", str(self.target), allowed)
 
 
 def _target(out: Any) -> Path:
@@ -437,12 +423,6 @@ def _target(out: Any) -> Path:
 
 def _line(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
-
-
-def _write(file: FileIO, text: bytes) -> None:
-    """Write all of a text, or raise: a disk that is nearly full takes a part and says so."""
-    while text:
-        text = text[file.write(text) :]
 
 
 def _answer_in(line: bytes, wanted: int) -> Columns | None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Final
+from typing import Any, Final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
@@ -17,6 +16,7 @@ from hockeystick.accountants.base import Interval
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
+from hockeystick.conversions.by_losses import root_up
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP, ApproxDP
@@ -25,12 +25,25 @@ from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, StrongerClones
 from hockeystick.privacy_loss.local import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.results import Approximate, Certified, Quantity
 
+_DELTA: Final = Domain(
+    symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
+)
+_EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, high_open=True, typical=(0.01, 20))
 _EPOCHS: Final = Domain(symbol="E", low=0.5, high=math.inf, high_open=True, typical=(1, 500))
+_RUNS: Final = whole_numbers("E", 0, (1, 500))
 _SIZE: Final = whole_numbers("g", 1, (1, 100))
 _SIDE: Final = Domain(symbol="s", low=-1, high=1, typical=(-1, 1), whole=True)
 _NOISE: Final = Domain(
     symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
 )
+_LOCAL: Final = Domain(
+    symbol="eps_0", low=LEAST_EPSILON, high=MOST_EPSILON, typical=(0.1, 8), low_open=False
+)
+_ANY_LOCAL: Final = Domain(symbol="eps_0", low=0, high=300, typical=(0.1, 8))
+_USERS: Final = Domain(symbol="n", low=2, high=10**9, typical=(100, 10**7), whole=True)
+_MANY: Final = whole_numbers("n", 1, (100, 10**7))
+# Of the formulas, a few roundings of a few units in the last place each.
+_OUTWARD: Final = 2.0**-46
 _NAME: Final = "shuffling-limit"
 
 
@@ -40,7 +53,8 @@ def limit_epsilon(
     """Return epsilon by the published approximation for epochs over resampled or shuffled data.
 
     It is that of a Gaussian with ``mu = sqrt((1 + side/sqrt(2 E)) E) / noise_multiplier``, where
-    ``side`` is 1 or -1: the spread ``sqrt(E/2)`` of the number of hits is taken once.
+    ``side`` is 1 or -1: the spread ``sqrt(E/2)`` of the number of hits is taken once. Half an epoch
+    with ``side`` -1 has mu = 0.
 
     Guarantees:
         None, on either side. For batches drawn afresh in each round, whose members an adversary
@@ -48,18 +62,12 @@ def limit_epsilon(
         for many; shuffled data are hit exactly once in each epoch, which is
         ``mu = sqrt(E)/noise_multiplier`` exactly for such an adversary.
 
-    Edge cases:
-        Half an epoch with ``side`` -1 has mu = 0: epsilon is 0.
-
     Args:
         noise_multiplier: Standard deviation of the noise over the largest change of a batch's sum,
             finite and positive; under replace-one, over twice the clipping norm.
         epochs: How often each example is used on average, at least 0.5 and finite.
         delta: Above 0 and below 1.
         side: 1 for the published upper bound, -1 for the lower one, 0 for their middle.
-
-    Returns:
-        An ``Approximate``: no guarantee.
 
     References:
         van Dijk, Nguyen, Nguyen and Nguyen, "Generalizing DP-SGD with shuffling and batch
@@ -69,36 +77,19 @@ def limit_epsilon(
         >>> print(limit_epsilon(3.0, epochs=10, delta=1e-5))
         epsilon ~ 5.23415 at delta = 1e-05 (approximation, no guarantee; shuffling-limit)
     """
-    probability = _validate.real("delta", delta, _DELTA)
-    mu = _limiting_mu(noise_multiplier, epochs, side)
-    value = ClosedForm().epsilon_of(_run(mu), probability).estimate if mu > 0.0 else 0.0
-    return Approximate(value, quantity="epsilon", accountant=_NAME, at=probability)
+    return epsilon_of_limit(_limiting_mu(noise_multiplier, epochs, side), delta, _NAME)
 
 
 def limit_delta(
     noise_multiplier: float, epochs: float, epsilon: float, side: int = 1
 ) -> Approximate:
-    """Return delta by the published approximation for epochs over resampled or shuffled data.
-
-    As ``limit_epsilon``, with the same guarantees: none.
-
-    Args:
-        noise_multiplier: As in ``limit_epsilon``.
-        epochs: As in ``limit_epsilon``.
-        epsilon: At least 0 and finite.
-        side: As in ``limit_epsilon``.
-
-    Returns:
-        An ``Approximate``: no guarantee.
+    """Return delta, at a finite epsilon >= 0, by the approximation of ``limit_epsilon``.
 
     Example:
         >>> print(limit_delta(3.0, epochs=10, epsilon=5.0))
         delta ~ 0.0000233015 at epsilon = 5 (approximation, no guarantee; shuffling-limit)
     """
-    at = _validate.real("epsilon", epsilon, _EPSILON)
-    mu = _limiting_mu(noise_multiplier, epochs, side)
-    value = ClosedForm().delta_of(_run(mu), at).estimate if mu > 0.0 else 0.0
-    return Approximate(value, quantity="delta", accountant=_NAME, at=at)
+    return delta_of_limit(_limiting_mu(noise_multiplier, epochs, side), epsilon, _NAME)
 
 
 def shuffled_group(
@@ -118,11 +109,9 @@ def shuffled_group(
     ``Shuffled(...).for_group(g) ** E`` is one, and hardly larger there.
 
     Guarantees:
-        An upper bound of what any two data sets that differ in the group lose: given which batch
-        each example is in, both are compositions of Gaussians.
-
-    Edge cases:
-        No epochs have mu = 0; noise multiplier 0 has mu = inf, inf has 0.
+        An upper bound of what any two data sets that differ in the group lose, mu rounded up: given
+        which batch each example is in, both are compositions of Gaussians. No epochs have mu = 0;
+        noise multiplier 0 has mu = inf, inf has 0.
 
     Args:
         inner: The noise on a batch's sum, in units of the largest change that one example makes:
@@ -130,9 +119,6 @@ def shuffled_group(
         epochs: Passes over the data, an integer from 0 to 10^15.
         size: Examples in the group, an integer from 1 to 10^15.
         clipping: "individual" or "batch".
-
-    Returns:
-        ``GDP(mu)``, mu rounded up.
 
     References:
         van Dijk, Nguyen, Nguyen and Nguyen 2022 (arXiv 2212.05796).
@@ -150,50 +136,32 @@ def shuffled_group(
         return GDP(0.0)
     if noise == 0.0:
         return GDP(math.inf)
-    return GDP(_root_up((group if whole else group * group) * runs / decimal(noise) ** 2))
-
-
-_DELTA: Final = Domain(
-    symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
-)
-_EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, high_open=True, typical=(0.01, 20))
-_RUNS: Final = whole_numbers("E", 0, (1, 500))
+    return GDP(root_up((group if whole else group * group) * runs / decimal(noise) ** 2))
 
 
 def _limiting_mu(noise_multiplier: float, epochs: float, side: int) -> float:
-    """Return the mu of the published approximation."""
     noise = _validate.real("noise_multiplier", noise_multiplier, _NOISE)
     passes = _validate.real("epochs", epochs, _EPOCHS)
     way = _validate.count("side", side, _SIDE)
     return math.sqrt(max(passes + way * math.sqrt(0.5 * passes), 0.0)) / noise
 
 
-def _run(mu: float) -> tuple[tuple[GaussianLoss, int], ...]:
-    """Return one run of a Gaussian."""
+def epsilon_of_limit(mu: float, delta: float, accountant: str, **about: Any) -> Approximate:
+    """Return epsilon of ``G_mu`` as what a limit theorem says: an approximation."""
+    at = _validate.real("delta", delta, _DELTA)
+    value = ClosedForm().epsilon_of(_run(mu), at).estimate if 0.0 < mu < math.inf else mu
+    return Approximate(value, quantity="epsilon", accountant=accountant, at=at, **about)
+
+
+def delta_of_limit(mu: float, epsilon: float, accountant: str, **about: Any) -> Approximate:
+    """Return delta of ``G_mu`` as what a limit theorem says: an approximation."""
+    at = _validate.real("epsilon", epsilon, _EPSILON)
+    value = ClosedForm().delta_of(_run(mu), at).estimate if 0.0 < mu < math.inf else min(mu, 1.0)
+    return Approximate(value, quantity="delta", accountant=accountant, at=at, **about)
+
+
+def _run(mu: float) -> Terms:
     return ((GaussianLoss(1.0 / mu), 1),)
-
-
-def _root_up(square: Fraction) -> float:
-    """Return the least float whose square is at least this; its parts may be any size."""
-    try:
-        found = math.sqrt(square)
-    except OverflowError:
-        return math.inf
-    while found < math.inf and Fraction(found) ** 2 < square:
-        found = math.nextafter(found, math.inf)
-    while found > 0.0 and Fraction(below := math.nextafter(found, 0.0)) ** 2 >= square:
-        found = below
-    return found
-
-
-_LOCAL: Final = Domain(
-    symbol="eps_0", low=LEAST_EPSILON, high=MOST_EPSILON, typical=(0.1, 8), low_open=False
-)
-_ANY_LOCAL: Final = Domain(symbol="eps_0", low=0, high=300, typical=(0.1, 8))
-_USERS: Final = Domain(symbol="n", low=2, high=10**9, typical=(100, 10**7), whole=True)
-_MANY: Final = whole_numbers("n", 1, (100, 10**7))
-# Of the formulas, a few roundings of a few units in the last place each.
-_OUTWARD: Final = 2.0**-46
 
 
 def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certified:
@@ -205,18 +173,13 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
     Guarantees:
         Both ends are proven for the pair. The upper end holds for every epsilon_0-DP randomizer and
         all data, as that of ``ShuffledReports``; the lower end is the pair's, which particular
-        randomizers need not reach: it says how much of the upper end is due to rounding.
-
-    Edge cases:
-        Epsilon is 0 where delta is at least the total variation of the pair.
+        randomizers need not reach: it says how much of the upper end is due to rounding. Epsilon is
+        0 where delta is at least the total variation of the pair.
 
     Args:
         randomizer_epsilon: epsilon_0, from 10^-6 to 20.
         users: The number n of users, an integer from 2 to 10^9.
         delta: Above 0 and below 1.
-
-    Returns:
-        An interval around the pair's epsilon.
 
     References:
         Feldman, McMillan and Talwar 2023 (arXiv 2208.04591).
@@ -233,19 +196,7 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
 def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certified:
     """Return delta of the stronger clones' pair itself, as ``clones_epsilon`` does epsilon.
 
-    Guarantees:
-        As for ``clones_epsilon``.
-
-    Edge cases:
-        From epsilon_0 on, delta is 0.
-
-    Args:
-        randomizer_epsilon: As for ``clones_epsilon``.
-        users: As for ``clones_epsilon``.
-        epsilon: In [0, inf].
-
-    Returns:
-        An interval around the pair's delta.
+    It is asked at an epsilon in [0, inf]; from epsilon_0 on, delta is 0.
 
     Example:
         >>> print(f"{clones_delta(1.0, users=200, epsilon=0.4).upper:.8g}")
@@ -258,7 +209,6 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
 def _certified(
     local: float, users: int, quantity: Quantity, at: float, read: Callable[[Terms], Interval]
 ) -> Certified:
-    """Return epsilon or delta of the pair."""
     own = _validate.real("randomizer_epsilon", local, _LOCAL)
     count = _validate.count("users", users, _USERS)
     above, below = (StrongerClonesLoss(own, 2, count, side) for side in (True, False))
@@ -281,23 +231,15 @@ def hiding_among_clones(randomizer_epsilon: float, users: int, delta: float) -> 
         ln(1 + tanh(epsilon_0/2) (8 sqrt(e^epsilon_0 ln(4/delta) / n) + 8 e^epsilon_0 / n))
 
     Guarantees:
-        An upper bound for every epsilon_0-DP randomizer, where ``n >= 16 e^epsilon_0 ln(4/delta)``.
+        An upper bound under replace-one, rounded up and at most epsilon_0, for every epsilon_0-DP
+        randomizer, where ``n >= 16 e^epsilon_0 ln(4/delta)``.
         The theorem asks for ``ln(2/delta)`` there, its authors' code for ``ln(4/delta)``: the
         stricter condition is used.
-
-    Edge cases:
-        Epsilon_0 = 0 costs nothing. Never more than epsilon_0.
 
     Args:
         randomizer_epsilon: epsilon_0, in [0, 300].
         users: The number n of users, an integer from 1 to 10^15.
         delta: Above 0 and below 1.
-
-    Returns:
-        ``ApproxDP(epsilon, delta)`` under replace-one, rounded up.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or there are too few users.
 
     References:
         Feldman, McMillan and Talwar, "Hiding Among the Clones: A Simple and Nearly Optimal Analysis
@@ -327,21 +269,9 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
     Elsewhere ``s <= 1 + C/2``, so that ``t - tau s >= C/2``, and the bound decreases in C.
 
     Guarantees:
-        An upper bound for every epsilon_0-DP randomizer, where the condition on m holds.
+        As ``hiding_among_clones``, where the condition on m holds.
 
-    Edge cases:
-        Epsilon_0 = 0 costs nothing. Never more than epsilon_0.
-
-    Args:
-        randomizer_epsilon: epsilon_0, in [0, 300].
-        users: The number n of users, an integer from 1 to 10^15.
-        delta: Above 0 and below 1.
-
-    Returns:
-        ``ApproxDP(epsilon, delta)`` under replace-one, rounded up.
-
-    Raises:
-        ParameterError: If a parameter is outside its domain, or there are too few users.
+    Arguments and errors are those of ``hiding_among_clones``.
 
     References:
         Feldman, McMillan and Talwar 2023 (arXiv 2208.04591), for the pair; the constants are those
@@ -359,7 +289,6 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
 
 
 def _checked(local: float, users: int, delta: float) -> tuple[float, int, float]:
-    """Return the parameters, or raise."""
     return (
         _validate.real("randomizer_epsilon", local, _ANY_LOCAL),
         _validate.count("users", users, _MANY),

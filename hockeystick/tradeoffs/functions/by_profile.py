@@ -64,7 +64,6 @@ class ProfileTradeOff(TradeOff):
     release: object = field(default=None, compare=False, repr=False)
 
     def __repr__(self) -> str:
-        """Return the release that it is of, or else the profiles."""
         if self.release is not None:
             return f"<trade-off function of {self.release}>"
         return f"ProfileTradeOff({self.profiles!r})"
@@ -136,41 +135,37 @@ class ProfileTradeOff(TradeOff):
         )
 
     def _proven_type_ii(self, alpha: Array) -> Array:
-        """Return the lower end of f at the approximately best epsilon; every epsilon gives one."""
-        if not (self._steep.smooth and self._flat.smooth):
+        if not (self.forward.smooth and self.backward.smooth):
             return self._type_ii(alpha).lower
-        epsilon = self._steep.solve(alpha, log_tail_other)
-        steep = 1.0 - self._steep.power_at(epsilon, alpha).upper
-        lower = np.maximum(steep * (1.0 - ULP), 0.0)
-        flat = epsilon <= _EDGE
-        if flat.any():
-            rest = 1.0 - alpha[flat]
-            best = self._flat.solve(rest, log_tail_own)
-            lower[flat] = np.maximum(lower[flat], -self._flat.type_ii_at(best, rest).upper)
-        return lower
+        power, type_ii = self._at_best(alpha)
+        return np.maximum(np.maximum((1.0 - power) * (1.0 - ULP), 0.0), type_ii)
 
     def _proven_power(self, alpha: Array) -> Array:
-        """Return the upper end of 1 - f at the approximately best epsilon."""
-        if not (self._steep.smooth and self._flat.smooth):
+        if not (self.forward.smooth and self.backward.smooth):
             return self._power(alpha).upper
-        epsilon = self._steep.solve(alpha, log_tail_other)
-        upper = self._steep.power_at(epsilon, alpha).upper
+        power, type_ii = self._at_best(alpha)
+        return np.minimum(np.minimum(power, (1.0 - type_ii) * (1.0 + ULP)), 1.0)
+
+    def _at_best(self, alpha: Array) -> tuple[Array, Array]:
+        """Return upper ends of 1 - f, and lower ones of f where it is flatter than -1.
+
+        Both are those of about the best epsilon; every epsilon gives such ends.
+        """
+        epsilon = self._steep.solve(alpha, log_tail_other)[0]
+        type_ii = np.full_like(alpha, -np.inf)
         flat = epsilon <= _EDGE
         if flat.any():
             rest = 1.0 - alpha[flat]
-            best = self._flat.solve(rest, log_tail_own)
-            type_ii = -self._flat.type_ii_at(best, rest).upper
-            upper[flat] = np.minimum(upper[flat], (1.0 - type_ii) * (1.0 + ULP))
-        return np.minimum(upper, 1.0)
+            best = self._flat.solve(rest, log_tail_own)[0]
+            type_ii[flat] = -self._flat.type_ii_at(best, rest).upper
+        return self._steep.power_at(epsilon, alpha).upper, type_ii
 
     @cached_property
     def _steep(self) -> _Branch:
-        """The part steeper than -1."""
         return _Branch(self.forward)
 
     @cached_property
     def _flat(self) -> _Branch:
-        """The part flatter than -1."""
         return _Branch(self.backward)
 
 
@@ -202,7 +197,7 @@ class _Branch:
 
         The flags tell where it is proven to be attained away from eps = 0.
         """
-        best, scale = self._solve(alpha, log_tail_other)
+        best, scale = self.solve(alpha, log_tail_other)
         (lower, upper), inside = _least(self.power_at, best, alpha, self._spacing(best, scale))
         upper = self._at_breakpoints(self.power_at, alpha, upper)
         return Ends(np.maximum(lower, self._profile.infinity_mass_lower), upper), inside
@@ -221,7 +216,7 @@ class _Branch:
 
         The flags tell where it is proven to be attained away from eps = 0.
         """
-        best, scale = self._solve(rest, log_tail_own)
+        best, scale = self.solve(rest, log_tail_own)
         least, inside = _least(self.type_ii_at, best, rest, -self._spacing(best, scale))
         least = least._replace(upper=self._at_breakpoints(self.type_ii_at, rest, least.upper))
         return Ends(np.maximum(-least.upper, 0.0), np.maximum(-least.lower, 0.0)), inside
@@ -231,11 +226,6 @@ class _Branch:
         delta = self._profile.at(epsilon)
         x, slack = np.exp(-epsilon), 8.0 * ULP * rest
         return Ends(x * (delta.lower - rest - slack), x * (delta.upper - rest + slack))
-
-    @property
-    def smooth(self) -> bool:
-        """Whether the best epsilon solves the equation of the tail: no atoms."""
-        return self._profile.smooth
 
     def _at_breakpoints(self, value: Function, rates: Array, upper: Array) -> Array:
         """Return the least of upper ends and of those at the profile's breakpoints."""
@@ -257,11 +247,7 @@ class _Branch:
         left = _SUPREMUM_SPACING * np.abs(self._profile.supremum - best)
         return np.maximum(np.minimum(left, _SPACING * scale), 16.0 * ULP * best)
 
-    def solve(self, rates: Array, log_tail: LogTail) -> Array:
-        """Return about the epsilons that the loss exceeds with these probabilities."""
-        return self._solve(rates, log_tail)[0]
-
-    def _solve(self, rates: Array, log_tail: LogTail) -> tuple[Array, Array]:
+    def solve(self, rates: Array, log_tail: LogTail) -> tuple[Array, Array]:
         """Return the epsilons, and the change of epsilon over which the tail falls to 1/e."""
         goal = np.log(np.where(rates > 0.0, rates, _LEAST))
         least = float(goal.min(initial=0.0))

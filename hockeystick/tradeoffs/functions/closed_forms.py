@@ -114,6 +114,9 @@ class GaussianTradeOff(SymmetricTradeOff):
             return np.asarray(16.0 * ULP * np.minimum(size + self.mu, _LARGEST_ERROR) * slope)
 
 
+G = GaussianTradeOff
+
+
 def _quantile(log_alpha: Array) -> Array:
     """Return ``Phi^-1(alpha)``, within 32 units in the last place.
 
@@ -185,9 +188,6 @@ class LaplaceTradeOff(SymmetricTradeOff):
     Args:
         scale: The noise in units of the sensitivity, a number > 0 or inf.
 
-    Raises:
-        ParameterError: If the scale is no such number.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition A.6.
 
@@ -231,7 +231,6 @@ class LaplaceTradeOff(SymmetricTradeOff):
         return Ends(ends.lower, np.minimum(ends.upper, 1.0))
 
     def type_ii_of_complement(self, rest: Array) -> Ends:
-        """Return f(1 - rest), precise for tiny rests."""
         if 1.0 / self.scale > _LAPLACE_LARGEST:
             bound = np.where(
                 rest <= 0.5,
@@ -295,7 +294,7 @@ class Outcomes:
 
     @classmethod
     def of(cls, p: Sequence[float], q: Sequence[float]) -> Outcomes | None:
-        """Return the outcomes with these probabilities."""
+        """Return the outcomes with these probabilities, None where they are too many."""
         if len(p) > _MOST:
             return None
         decimal_readings = [[decimal(one) for one in side] for side in (p, q)]
@@ -330,11 +329,9 @@ class Outcomes:
 
 
 def _scaled(side: Sequence[Fraction]) -> list[Fraction]:
-    """Return numbers over their sum."""
     total = sum(side, Fraction(0))
     return [one / total for one in side]
 
 
 def _swapped(masses: Masses) -> Masses:
-    """Return the masses with P and Q exchanged."""
     return tuple((q, p) for p, q in reversed(masses))

@@ -78,7 +78,6 @@ class Corners(Profile):
 
     @property
     def _start(self) -> int:
-        """The corner where the sides at alpha = 0 end."""
         return self.ratios.count(math.inf)
 
     def power(self, alpha: Array) -> Ends:
@@ -109,7 +108,6 @@ class Corners(Profile):
 
     @property
     def smooth(self) -> bool:
-        """False: its losses are atoms."""
         return False
 
     @property
@@ -162,7 +160,6 @@ def _through(x: Array, y: Array, at: Array, *, lowest: bool) -> Array:
 
 
 def _over(ratio: float) -> float:
-    """Return the reciprocal of a side's ratio, 0 and inf included."""
     if ratio == 0.0:
         return math.inf
     return 0.0 if ratio == math.inf else min(1.0 / ratio, STEEPEST)
@@ -194,7 +191,6 @@ def corners_of(points: Sequence[_Point]) -> list[_Point]:
 
 
 def _key(point: _Point) -> _Point:
-    """Return the sort key: alpha ascending, then beta descending."""
     return point[0], -point[1]
 
 
@@ -205,7 +201,6 @@ def _turns(first: _Point, middle: _Point, last: _Point) -> bool:
 
 
 def _ratio(near: _Point, far: _Point) -> float:
-    """Return minus the slope of a side; inf where vertical."""
     run, fall = far[0] - near[0], near[1] - far[1]
     if run == 0:
         return math.inf
@@ -279,7 +274,6 @@ class _Polygon(TradeOff):
         return self.corners.type_ii(1.0 - alpha)
 
     def type_ii_of_complement(self, rest: Array) -> Ends:
-        """Return f(1 - rest), precise for tiny rests."""
         return self.corners.type_ii(rest)
 
 
@@ -308,10 +302,6 @@ class PiecewiseLinearTradeOff(_Polygon):
         rests: One less each alpha, where it is known to more digits: then rates above 1/2 are
             taken from here.
         powers: One less each beta, likewise.
-
-    Raises:
-        ParameterError: If these are no lists of such numbers of one length, or a complement
-            contradicts its rate.
 
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition 2.2: f is a
@@ -407,7 +397,6 @@ class ApproxTradeOff(SymmetricTradeOff, _Polygon):
 
     @property
     def forward(self) -> Profile:
-        """The profile: ``delta + (1 - delta) (e^epsilon - e^eps) / (e^epsilon + 1)``, or delta."""
         return self.corners
 
 
@@ -435,7 +424,6 @@ class IdentityTradeOff(SymmetricTradeOff):
         return Ends(alpha.copy(), alpha.copy())
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return 1 - alpha, and the neighbouring float where that is no float."""
         value = 1.0 - alpha
         # The exact rounding error (Knuth's two-sum).
         kept = value - 1.0
@@ -444,7 +432,6 @@ class IdentityTradeOff(SymmetricTradeOff):
         return Ends(lower, np.where(lost > 0.0, np.nextafter(value, 1.0), value))
 
     def type_ii_of_complement(self, rest: Array) -> Ends:
-        """Return the rest."""
         return Ends(rest.copy(), rest.copy())
 
 
@@ -470,9 +457,6 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
     Args:
         p: Probabilities under the first distribution, each >= 0, of sum 1 to within 1e-12.
         q: Probabilities under the second, as many.
-
-    Raises:
-        ParameterError: If these are no such lists.
 
     References:
         Neyman and Pearson 1933; Dong, Roth and Su 2022, section 2.1.
@@ -526,7 +510,6 @@ def _sums(weights: Array) -> tuple[tuple[float, ...], tuple[float, ...], float]:
 
 
 def _probabilities(name: str, values: ArrayLike) -> Array:
-    """Return probabilities that add up to 1, or raise."""
     weights = _rates(name, values)
     total = math.fsum(weights)
     if not abs(total - 1.0) <= _SUM:
@@ -535,7 +518,6 @@ def _probabilities(name: str, values: ArrayLike) -> Array:
 
 
 def _rates(name: str, values: ArrayLike) -> Array:
-    """Return a list of numbers from 0 to 1, or raise."""
     allowed = "a list of numbers from 0 to 1"
     try:
         rates = np.array(values, dtype=np.float64)
@@ -559,7 +541,6 @@ def _exact(name: str, values: ArrayLike, other: str, rests: ArrayLike | None) ->
 
 
 def _decimals(rates: ArrayLike) -> list[Fraction]:
-    """Return checked rates as the decimals that they print as."""
     return [decimal(rate) for rate in np.array(rates, dtype=np.float64).tolist()]
 
 
@@ -572,7 +553,6 @@ def polyline_tradeoff(corners: Corners, outcomes: Outcomes | None) -> PiecewiseL
 
 
 def _approximate(epsilon: float, delta: float) -> Corners:
-    """Return the corners of f_{epsilon, delta}."""
     if epsilon == math.inf or delta == 1.0:
         return Corners((0.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, 1.0, 0.0), (1.0, 0.0, 0.0),
                        (math.inf, 0.0), 0.0)  # fmt: skip

@@ -97,7 +97,6 @@ class RenyiTradeOff(SymmetricTradeOff):
         return Ends(z[0], z[1])
 
     def _by_best_order(self, x: _Outcome) -> Array:
-        """Return both ends by the best order for each rate."""
         with np.errstate(all="ignore"):
             c = self.curve.minimising_orders(
                 lambda c: self._logit_bound(x, c, 0, _HALVINGS_ESTIMATE), x.log_first.size
@@ -138,7 +137,6 @@ class _Outcome(NamedTuple):
 
     @classmethod
     def of(cls, rate: Array) -> _Outcome:
-        """Return those of a rate strictly between 0 and 1."""
         return cls(np.log(rate), np.log1p(-rate))
 
 
@@ -182,7 +180,6 @@ class RenyiProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """Infinite: finitely large divergences bound no loss."""
         return math.inf
 
     def at(self, epsilon: Array) -> ProfileValues:

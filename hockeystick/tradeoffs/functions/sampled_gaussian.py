@@ -26,9 +26,7 @@ from hockeystick.tradeoffs.profiles.profile import (
 _TINY: Final = 1e-306
 _LARGEST: Final = 690.0
 _MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
-_KNOTS: Final = 4097
-_SAMPLES: Final = 16_385
-_MOST_DEVIATIONS: Final = 38.5
+_HALVINGS: Final = 50
 
 
 class _Corner(NamedTuple):
@@ -118,18 +116,7 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         lower[flat], upper[flat] = self._flat_type_ii(1.0 - alpha[flat])
         return Ends(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
-    def _proven_type_ii(self, alpha: Array) -> Array:
-        corner = self._corner
-        lower = np.empty_like(alpha)
-        steep, flat = alpha <= corner.first, alpha >= corner.second
-        middle = ~(steep | flat)
-        lower[steep] = (1.0 - self._steep_power(alpha[steep]).upper) * (1.0 - ULP)
-        lower[middle] = self._middle_type_ii(alpha[middle]).lower
-        lower[flat] = self._flat_type_ii(1.0 - alpha[flat], upper=False).lower
-        return np.maximum(lower, 0.0)
-
     def type_ii_of_complement(self, rest: Array) -> Ends:
-        """Return f(1 - rest), precise for tiny rests."""
         flat = rest <= 1.0 - self._corner.second
         lower, upper = np.empty_like(rest), np.empty_like(rest)
         lower[flat], upper[flat] = self._flat_type_ii(rest[flat])
@@ -160,26 +147,16 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         value = (corner.second - alpha) + corner.first
         return _outward(value + (corner.first_more + corner.second_more), 8.0)
 
-    def _flat_type_ii(self, rest: Array, *, upper: bool = True) -> Ends:
+    def _flat_type_ii(self, rest: Array) -> Ends:
         """Return the inverse of f_p at ``1 - rest``, precise for tiny rests."""
         z = self._root(rest)
         line = self._line(z, rest)
-        inaccurate = line.root_error * self.mu * np.abs(line.slope_part) > 1e-11 * np.abs(
-            line.value
-        )
-        inaccurate |= (line.root_error * (1.0 + z + self.mu) > 1e-4) & (rest > 1e-300)
-        if inaccurate.any():
-            z[inaccurate] = self._bisected(rest[inaccurate])
-            for part, better in zip(line, self._line(z[inaccurate], rest[inaccurate]), strict=True):
-                part[inaccurate] = better
-        lower = np.maximum(line.value - line.slack, 0.0)
-        if not upper:
-            return Ends(lower, lower)
         # The root lies within that width if the density, times it, exceeds the residual.
         width = 1e-3 / (1.0 + z + self.mu)
         high = line.value + line.slack + 1.1 * self.mu * width * np.abs(line.slope_part)
         high = np.where(line.root_error <= 0.9 * width, high, np.inf)
         high = np.minimum(high, np.minimum(rest, self._corner.first + ULP) * (1.0 + ULP))
+        lower = np.maximum(line.value - line.slack, 0.0)
         return Ends(lower, np.where(rest > 0.0, high, 0.0))
 
     def _line(self, z: Array, rest: Array) -> _Line:
@@ -207,55 +184,18 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         )
         return _Line(beta + slope_part, slope_part, slack, root_error)
 
-    def _bisected(self, rest: Array) -> Array:
-        """Return the root by bisection, where the curvature of f is too large for the table."""
-        w = self._quantile(rest)
-        low, high = np.maximum(w, 0.5 * self.mu), np.maximum(w, 0.5 * self.mu) + self.mu
+    def _root(self, rest: Array) -> Array:
+        """Return about the z >= mu/2 that solves ``p Phi(mu - z) + (1-p) Phi(-z) = rest``."""
+        from scipy.special import ndtri
+
+        low = np.maximum(-np.asarray(ndtri(np.maximum(rest, _TINY))), 0.5 * self.mu)
+        high = low + self.mu
         goal = np.log(np.maximum(rest, _TINY))
-        for _ in range(50):
+        for _ in range(_HALVINGS):
             z = 0.5 * (low + high)
             above = self._log_power_at(z) > goal
             low, high = np.where(above, z, low), np.where(above, high, z)
-        return low
-
-    def _quantile(self, rest: Array) -> Array:
-        """Return the upper normal quantile of the rest."""
-        from scipy.special import ndtri
-
-        return -np.asarray(ndtri(np.maximum(rest, _TINY)))
-
-    def _root(self, rest: Array) -> Array:
-        """Return about the z >= mu/2 that solves ``p Phi(mu - z) + (1-p) Phi(-z) = rest``."""
-        start, step, z, slope = self._table
-        place = np.clip((self._quantile(rest) - start) / step, 0.0, _KNOTS - 1.001)
-        cell = place.astype(np.intp)
-        t = place - cell
-        # Cubic Hermite interpolation in the cell.
-        near, far = z[cell], z[cell + 1]
-        bend = far - near
-        left, right = slope[cell] * step - bend, slope[cell + 1] * step - bend
-        found = near + t * (bend + (1.0 - t) * (left * (1.0 - t) - right * t))
-        return np.asarray(np.clip(found, near, far))
-
-    @cached_property
-    def _table(self) -> tuple[float, float, Array, Array]:
-        """The root z and its derivative on a grid of the normal quantile of the rest."""
-        from scipy.interpolate import CubicHermiteSpline
-        from scipy.special import ndtri_exp
-
-        z = np.linspace(0.5 * self.mu, _MOST_DEVIATIONS + self.mu, _SAMPLES)
-        w = -np.asarray(ndtri_exp(self._log_power_at(z)))
-        rising = np.r_[True, w[1:] > np.maximum.accumulate(w)[:-1]] & np.isfinite(w)
-        z, w = z[rising], w[rising]
-        grid = np.linspace(float(w[0]), _MOST_DEVIATIONS, _KNOTS)
-        root = CubicHermiteSpline(w, z, self._root_derivative(z, w))(grid)
-        return float(grid[0]), float(grid[1] - grid[0]), root, self._root_derivative(root, grid)
-
-    def _root_derivative(self, z: Array, w: Array) -> Array:
-        """Return dz/dw, the ratio of the densities of w and of the rest at z."""
-        exponent = np.minimum(self.mu * (z - 0.5 * self.mu), _LARGEST)
-        ratio = 1.0 - self.rate + self.rate * np.exp(exponent)
-        return np.asarray(np.exp(np.minimum(0.5 * (z - w) * (z + w), 230.0)) / ratio)
+        return np.asarray(low)
 
     def _log_power_at(self, z: Array) -> Array:
         """Return the logarithm of ``p Phi(mu - z) + (1-p) Phi(-z)``."""
@@ -279,12 +219,10 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
 
 
 def _outward(value: Array, ulps: float) -> Ends:
-    """Return a value rounded down and up by some units in the last place."""
     return Ends(value * (1.0 - ulps * ULP), value * (1.0 + ulps * ULP))
 
 
 def _log_ndtr(x: Array) -> Array:
-    """Return the logarithm of the normal distribution function."""
     from scipy.special import log_ndtr
 
     return np.asarray(log_ndtr(x))

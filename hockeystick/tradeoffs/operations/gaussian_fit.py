@@ -66,7 +66,6 @@ class _Lines(NamedTuple):
 
     @staticmethod
     def of(profile: Profile, epsilon: Array) -> _Lines:
-        """Return the lines of these epsilons."""
         upper = np.minimum(profile.at(epsilon).upper, 1.0)
         return _Lines(epsilon, upper, np.exp(epsilon) * (1.0 + 4.0 * ULP)).needed()
 
@@ -92,11 +91,8 @@ def least_mu(f: TradeOff, least_rate: float) -> Fit:
     """Return the least mu with ``G_mu <= f`` wherever both error rates are at least this.
 
     It is the supremum of ``Phi^-1(1 - f(alpha)) - Phi^-1(alpha)`` over the rates alpha with
-    ``alpha >= least_rate`` and ``f(alpha) >= least_rate``, and infinite where there are none.
-
-    Args:
-        f: A symmetric trade-off function.
-        least_rate: The least rate, in (0, 1/2).
+    ``alpha >= least_rate`` and ``f(alpha) >= least_rate``, and infinite where there are none. f is
+    symmetric, and the least rate in (0, 1/2).
     """
     if isinstance(f, GaussianTradeOff) and f(least_rate) >= least_rate:
         return Fit(f.mu * (1.0 - _ROUNDED_MU), f.mu)
@@ -164,12 +160,10 @@ def _mus_of_corners(lines: _Lines, least: float, most: float) -> tuple[Array, Ar
 
 
 def _mu_above(rates: Array, power: Array) -> Array:
-    """Return upper ends of mu at rates in (0, 1/2), by upper ends of the power."""
     return _mu(rates, np.minimum(power, 1.0), 1.0)
 
 
 def _mu_below(f: TradeOff, rates: Array) -> Array:
-    """Return lower ends of mu at rates in (0, 1/2)."""
     return _mu(rates, f.power_bounds(rates)[0], -1.0)
 
 
@@ -187,11 +181,8 @@ def _mu(rates: Array, power: Array, side: float) -> Array:
 def regret(f: TradeOff, mu: float) -> Fit:
     """Return the least kappa >= 0 with ``f(alpha + kappa) - kappa <= G_mu(alpha)`` for all alpha.
 
-    What ``G_mu`` says too much of an attack: f is at most ``G_mu`` moved by kappa up and right.
-
-    Args:
-        f: A symmetric trade-off function.
-        mu: A number >= 0, or inf for the function 0.
+    What ``G_mu`` says too much of an attack: f, which is symmetric, is at most ``G_mu`` moved by
+    kappa up and right; mu is >= 0, or inf for the function 0.
 
     References:
         Kaissis, Kolek, Balle, Hayes and Rueckert, "Beyond the calibration point: mechanism

@@ -28,9 +28,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, singledispatch
+from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Final, NamedTuple, Protocol, final, runtime_checkable
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
@@ -44,7 +44,6 @@ from hockeystick.tradeoffs.functions.piecewise import (
     PiecewiseLinearTradeOff,
     polyline_tradeoff,
 )
-from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.one_order import FunctionProfile
 from hockeystick.tradeoffs.profiles.profile import Array, ChainProfile, Flags, Profile
 from hockeystick.tradeoffs.profiles.table import IntervalProfile
@@ -57,11 +56,8 @@ def approximate_group(
 ) -> PiecewiseLinearTradeOff:
     """Return ``1 - p^og`` of a growth A >= 1 and a delta below 1.
 
-    Args:
-        growth: ``A``, at least ``e^epsilon`` for the function to be a lower bound.
-        delta: The delta of one record.
-        size: The number g of records.
-        relative_error: How far the masses may be off, in relation to each.
+    For it to be a lower bound the growth is at least ``e^epsilon``; each mass may be off by the
+    relative error.
     """
     alphas = _corners(growth, delta, size)
     powers = [_iterated(alpha, growth, delta, size) for alpha in alphas]
@@ -99,7 +95,6 @@ def _inverse(power: Fraction, growth: Fraction, delta: Fraction) -> Fraction:
 
 
 def _iterated(alpha: Fraction, growth: Fraction, delta: Fraction, size: int) -> Fraction:
-    """Return the power of a group at a rate."""
     power = alpha
     for _ in range(size):
         if power >= 1 - delta:
@@ -111,14 +106,6 @@ def _iterated(alpha: Fraction, growth: Fraction, delta: Fraction, size: int) -> 
 # A complement below this is not resolved: the type II error is between 0 and this.
 _TINY: Final = 1e-300
 _STEPS: Final = 5_000
-
-
-@runtime_checkable
-class _PreciseAtOne(Protocol):
-    """A trade-off function with full relative precision where alpha is next to 1."""
-
-    def type_ii_of_complement(self, rest: Array) -> Ends:
-        """Return f(1 - rest)."""
 
 
 class _Rates(NamedTuple):
@@ -165,7 +152,7 @@ class GroupTradeOff(TradeOff):
 
     def _profile(self, one: Profile) -> Profile:
         """Return the profile; the largest loss and the mu of a dominating Gaussian grow g-fold."""
-        mu = max(dominating_mu(self.inner.forward), dominating_mu(self.inner.backward))
+        mu = max(self.inner.forward.dominating_mu, self.inner.backward.dominating_mu)
         largest = one.supremum * self.size * (1.0 + 4.0 * ULP)
         function = FunctionProfile(self._iterated, largest, _times(mu, self.size))
         iterated = ChainProfile(function, one, self.size)
@@ -233,7 +220,6 @@ class GroupTradeOff(TradeOff):
         return _Rates(number, complemented)
 
     def _one_more_record(self, before: _Rates, *, up: bool) -> _Rates:
-        """Return the ends after one more record."""
         number, complemented = before.number.copy(), before.complemented.copy()
         power = self.inner._power(number[~complemented])
         # The power is never below the rate, whatever its lower end says.
@@ -243,7 +229,7 @@ class GroupTradeOff(TradeOff):
         crossed = ~complemented & (number >= 0.5)
         for which, type_ii in (
             (crossed, self.inner._type_ii(before.number[crossed])),
-            (complemented, type_ii_of_complement(self.inner, before.number[complemented])),
+            (complemented, self.inner.type_ii_of_complement(before.number[complemented])),
         ):
             number[which] = type_ii.lower if up else type_ii.upper
         complemented |= crossed
@@ -253,49 +239,24 @@ class GroupTradeOff(TradeOff):
         return _Rates(number, complemented)
 
 
-@singledispatch
 def group_of(f: TradeOff, size: int) -> TradeOff:
-    """Return the function of a group of at least 2."""
-    return GroupTradeOff(f, size)
-
-
-@group_of.register
-def _(f: GaussianTradeOff, size: int) -> TradeOff:
-    """Return G_(g mu), rounded to the side of less privacy."""
-    return GaussianTradeOff(_times(f.mu, size))
-
-
-@group_of.register
-def _(f: LaplaceTradeOff, size: int) -> TradeOff:
-    """Return the one of scale / g, rounded down."""
-    scale = f.scale / size
-    enough = math.isinf(scale) or Fraction(scale) * size <= Fraction(f.scale)
-    return LaplaceTradeOff(scale if enough else math.nextafter(scale, 0.0))
-
-
-@group_of.register
-def _(f: IdentityTradeOff, size: int) -> TradeOff:
-    """Return the identity."""
-    return f
-
-
-@group_of.register
-def _(f: GroupTradeOff, size: int) -> TradeOff:
-    """Return the group of groups."""
-    return GroupTradeOff(f.inner, f.size * size)
-
-
-def type_ii_of_complement(f: TradeOff, rest: Array) -> Ends:
-    """Return f(1 - rest) for rests up to 1/2, with their relative precision where f has it."""
-    if isinstance(f, _PreciseAtOne):
-        return f.type_ii_of_complement(rest)
-    alpha = 1.0 - rest
-    lower = f._type_ii(np.minimum(alpha + ULP, 1.0)).lower
-    return Ends(lower, f._type_ii(np.maximum(alpha - ULP, 0.0)).upper)
+    """Return the function of a group of at least 2, rounded to the side of less privacy."""
+    match f:
+        case GaussianTradeOff():
+            return GaussianTradeOff(_times(f.mu, size))
+        case LaplaceTradeOff():
+            scale = f.scale / size
+            enough = math.isinf(scale) or Fraction(scale) * size <= Fraction(f.scale)
+            return LaplaceTradeOff(scale if enough else math.nextafter(scale, 0.0))
+        case IdentityTradeOff():
+            return f
+        case GroupTradeOff():
+            return GroupTradeOff(f.inner, f.size * size)
+        case _:
+            return GroupTradeOff(f, size)
 
 
 def _times(mu: float, size: int) -> float:
-    """Return the product, rounded up."""
     product = mu * size
     enough = math.isinf(product) or Fraction(product) >= Fraction(mu) * size
     return product if enough else math.nextafter(product, math.inf)

@@ -47,8 +47,11 @@ class MixtureProfile(Profile):
         mean = math.fsum(w * mass for w, mass in zip(self.weights, masses, strict=True))
         return mean * (1.0 - 2.0 * _SUM)
 
+    @property
+    def dominating_mu(self) -> float:
+        return max(one.dominating_mu for one in self.profiles)
+
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the weighted sum, of each end and of the derivative."""
         values = [profile.at(epsilon) for profile in self.profiles]
         sums = [
             sum((w * one for w, one in zip(self.weights, part, strict=True)), 0.0 * epsilon)
@@ -78,12 +81,6 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
         parts: Pairs of a weight in [0, 1] and a trade-off function; the weights add up to 1 to
             within 1e-12.
 
-    Returns:
-        The function; its call returns proven lower ends, as always.
-
-    Raises:
-        ParameterError: If there are no parts, or the weights are not such numbers.
-
     References:
         ``f_p = p f + (1-p) (1 - alpha)`` of Dong, Roth and Su 2022 is another thing: there the coin
         says whether a record takes part, and only one of both hypotheses has seen it. It is an
@@ -111,7 +108,6 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
 
 
 def _checked(parts: Iterable[tuple[float, TradeOff]]) -> list[tuple[float, TradeOff]]:
-    """Return the parts that have a weight, or raise."""
     allowed = "pairs (weight, trade-off function) whose weights add up to 1"
     try:
         pairs = [(weight, f) for weight, f in parts]

@@ -7,8 +7,6 @@ extrapolated from the neighbouring cells; cells in which this is not enough are 
 
 from __future__ import annotations
 
-from enum import Enum
-from functools import singledispatch
 from typing import Final
 
 import numpy as np
@@ -23,7 +21,6 @@ from hockeystick.tradeoffs.functions.piecewise import (
     PiecewiseLinearTradeOff,
 )
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
     Flags,
@@ -73,14 +70,6 @@ _MOST: Final = 30_000
 _ROUNDS: Final = 40
 
 
-class _Verdict(Enum):
-    """The result of comparing two profiles."""
-
-    PROVEN = "proven"
-    REFUTED = "refuted"
-    OPEN = "open"
-
-
 def at_least(f: TradeOff, g: TradeOff) -> bool | None:
     """Return whether ``f >= g`` everywhere: f is at least as private as g.
 
@@ -93,13 +82,6 @@ def at_least(f: TradeOff, g: TradeOff) -> bool | None:
         Equal objects give True. Two Gaussians are compared by mu, exactly; and so is what is
         known to be at least a Gaussian by its making, as ``C_p(G_mu)`` and groups of it are.
 
-    Args:
-        f: The function asked about.
-        g: The function it is compared with.
-
-    Returns:
-        True, False, or None where undecided.
-
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition 2.12.
     """
@@ -108,7 +90,7 @@ def at_least(f: TradeOff, g: TradeOff) -> bool | None:
     if isinstance(g, GaussianTradeOff):
         if isinstance(f, GaussianTradeOff):
             return f.mu <= g.mu
-        if max(dominating_mu(f.forward), dominating_mu(f.backward)) <= g.mu:
+        if max(f.forward.dominating_mu, f.backward.dominating_mu) <= g.mu:
             return True
     rates = np.array(sorted({*_rates(f), *_rates(g)}))
     if rates.size and (f.bounds(rates)[1] < g.bounds(rates)[0]).any():
@@ -117,40 +99,30 @@ def at_least(f: TradeOff, g: TradeOff) -> bool | None:
     if not (f.is_symmetric and g.is_symmetric):
         pairs.append((f.backward, g.backward))
     verdicts = {_below(low, high) for low, high in pairs}
-    if _Verdict.REFUTED in verdicts:
-        return False
-    return None if _Verdict.OPEN in verdicts else True
+    return False if False in verdicts else None if None in verdicts else True
 
 
-@singledispatch
 def _rates(f: TradeOff) -> tuple[float, ...]:
     """Return the rates of the vertices of a piecewise linear function, where f < g is checked."""
-    return ()
+    return f.corners.alphas if isinstance(f, PiecewiseLinearTradeOff | ApproxTradeOff) else ()
 
 
-@_rates.register(PiecewiseLinearTradeOff)
-@_rates.register(ApproxTradeOff)
-def _(f: PiecewiseLinearTradeOff | ApproxTradeOff) -> tuple[float, ...]:
-    """Return the rates of its vertices."""
-    return f.corners.alphas
-
-
-def _below(low: Profile, high: Profile) -> _Verdict:
-    """Return whether the first profile is at most the second for all epsilon."""
+def _below(low: Profile, high: Profile) -> bool | None:
+    """Return whether the first profile is at most the second for all epsilon, None where open."""
     if low == high:
-        return _Verdict.PROVEN
+        return True
     epsilon = np.r_[0.0, np.geomspace(1e-5, _LARGEST_EPSILON, _START)]
     curves = _Curves(low, high, epsilon)
     for _ in range(_ROUNDS):
         if curves.refuted:
-            return _Verdict.REFUTED
+            return False
         failing = ~curves.settled()
         if not failing.any():
-            return _Verdict.PROVEN
+            return True
         if len(curves.epsilon) + 3 * int(failing.sum()) > _MOST:
-            return _Verdict.OPEN
+            return None
         curves = curves.split(failing)
-    return _Verdict.OPEN
+    return None
 
 
 class _Curves:

@@ -18,7 +18,6 @@ from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff
-from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Profile
 
 ORDER: Final = Domain(
@@ -54,16 +53,6 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
     Edge cases:
         ``alpha mu^2 / 2`` for a Gaussian. Infinite where delta does not vanish, that is f(0) < 1 or
         f = 0 before 1: so nothing follows from (epsilon, delta > 0)-DP.
-
-    Args:
-        f: The trade-off function.
-        order: The order alpha, a finite number > 1.
-
-    Returns:
-        The lower and the upper end; the upper one is what a guarantee may state.
-
-    Raises:
-        ParameterError: If the order is no such number.
 
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, appendix B, has the
@@ -118,7 +107,7 @@ def _as_divergence(one: float, other: float, a: float, *, up: bool) -> float:
 
 def _exponential_integral(profile: Profile, a: float) -> Divergence:
     """Return the logarithm of the integral of ``e^((a-1) eps) d(eps)``."""
-    mu = dominating_mu(profile)
+    mu = profile.dominating_mu
     end = profile.supremum
     if mu < math.inf:
         end = min(end, 0.5 * mu * mu + mu * min((a - 1.0) * mu + 14.0, _MOST_DEVIATIONS + 0.5 * mu))
@@ -149,7 +138,7 @@ def _gaussian_tail(mu: float, a: float, start: float) -> float:
 
 def _decaying_integral(profile: Profile, a: float) -> Divergence:
     """Return the logarithm of the integral of ``e^(-a eps) d(eps)``."""
-    mu = dominating_mu(profile)
+    mu = profile.dominating_mu
     end = min(profile.supremum, 40.0 / a, _BEYOND)
     if 0.0 < mu < math.inf:
         end = min(end, 0.5 * mu * mu + 14.0 * mu)
@@ -170,7 +159,6 @@ class _TabulatedProfile(NamedTuple):
     high: Array
 
     def with_more(self, profile: Profile, epsilon: Array) -> _TabulatedProfile:
-        """Return the table with more epsilons."""
         values = profile.at(epsilon)
         joined = np.r_[self.epsilon, epsilon]
         order = np.argsort(joined, kind="stable")

@@ -255,7 +255,6 @@ def _refined_response(c: mpf, moment: mpf, response_epsilon: mpf) -> mpf:
 
 
 def _log_response_delta(epsilon: float, response_epsilon: float) -> float:
-    """Return ln delta of randomized response."""
     if epsilon >= response_epsilon:
         return -math.inf
     return math.log(-math.expm1(epsilon - response_epsilon)) - math.log1p(
@@ -350,6 +349,10 @@ class FunctionProfile(Profile):
     def supremum(self) -> float:
         return self.largest
 
+    @property
+    def dominating_mu(self) -> float:
+        return self.gaussian
+
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta at epsilons >= 0, at most at 690: from there on, what holds there."""
         x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
@@ -371,7 +374,6 @@ class FunctionProfile(Profile):
         return ProfileValues(low, 0.5 * (low + high), high, -x * np.exp(best))
 
     def _gaussian_upper(self, epsilon: Array) -> Array:
-        """Return the profile of the Gaussian that dominates, an upper bound."""
         if not 0.0 < self.gaussian < math.inf:
             return np.ones_like(epsilon)
         return GaussianProfile(self.gaussian).at(epsilon).upper
@@ -411,12 +413,9 @@ class FunctionProfile(Profile):
 
 
 def _concave_maximum(x: Array, low: Array, high: Array) -> Array:
-    """Return an upper bound of the maximum of a concave function, from values at some points.
+    """Return an upper bound of the maximum of a concave function.
 
-    Args:
-        x: The points, ascending down each column.
-        low: Lower ends of the values there.
-        high: Upper ends.
+    ``low`` and ``high`` are the ends of its values at x, which ascends down each column.
     """
     width = np.diff(x, axis=0)
     empty = width <= 0.0

@@ -71,7 +71,6 @@ def _estimate(profile: Profile, delta: float) -> float:
 
 
 def _at(profile: Profile, epsilon: float) -> float:
-    """Return the estimate at one epsilon."""
     return float(profile.at(np.array([epsilon])).estimate[0])
 
 
@@ -141,6 +140,14 @@ class Profile(ABC):
         """A lower bound of the infinity mass, and so of delta at every epsilon."""
         return 0.0
 
+    @property
+    def dominating_mu(self) -> float:
+        """A mu with ``delta(eps) <= delta_G(eps; mu)`` for all eps; inf where none is known.
+
+        It bounds the tail beyond the range of floats.
+        """
+        return math.inf
+
     @abstractmethod
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta at epsilons >= 0."""
@@ -176,6 +183,10 @@ class GaussianProfile(Profile):
     @property
     def supremum(self) -> float:
         return math.inf
+
+    @property
+    def dominating_mu(self) -> float:
+        return self.mu
 
     def at(self, epsilon: Array) -> ProfileValues:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -235,6 +246,10 @@ class PerfectPrivacy(Profile):
     def supremum(self) -> float:
         return 0.0
 
+    @property
+    def dominating_mu(self) -> float:
+        return 0.0
+
     def at(self, epsilon: Array) -> ProfileValues:
         zero = np.zeros_like(epsilon)
         return ProfileValues(zero, zero, zero, zero)
@@ -275,6 +290,11 @@ class SampledProfile(Profile):
     @property
     def infinity_mass_lower(self) -> float:
         return self.rate * self.inner.infinity_mass_lower * (1.0 - ULP)
+
+    @property
+    def dominating_mu(self) -> float:
+        """The inner one's, as ``ln(1 + (e^eps - 1) / p) >= eps``."""
+        return self.inner.dominating_mu
 
     def at(self, epsilon: Array) -> ProfileValues:
         p = self.rate
@@ -332,12 +352,15 @@ class MaximumProfile(Profile):
     def infinity_mass_lower(self) -> float:
         return max(self.first.infinity_mass_lower, self.second.infinity_mass_lower)
 
+    @property
+    def dominating_mu(self) -> float:
+        return max(self.first.dominating_mu, self.second.dominating_mu)
+
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         one, two = self.first.precisely(epsilon), self.second.precisely(epsilon)
         return max(one[0], two[0]), max(one[1], two[1]), max(one[2], two[2])
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the larger ends, and the derivative of the larger estimate."""
         one = self.first.at(epsilon)
         two = self.second.above(epsilon, one.lower)
         return ProfileValues(
@@ -367,6 +390,11 @@ class SwappedSampledProfile(Profile):
     @property
     def breakpoints(self) -> Array:
         return -np.log1p(self.rate * np.expm1(-self.inner.breakpoints))
+
+    @property
+    def dominating_mu(self) -> float:
+        """The inner one's, as w <= p in ``ln(p e^eps / w)``."""
+        return self.inner.dominating_mu
 
     @property
     def supremum(self) -> float:
@@ -451,8 +479,11 @@ class ChainProfile(Profile):
     def infinity_mass_lower(self) -> float:
         return self.group.infinity_mass_lower
 
+    @property
+    def dominating_mu(self) -> float:
+        return self.group.dominating_mu
+
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return the ends at one epsilon, each profile's at its own full precision."""
         lower, middle, upper = self.group.precisely(epsilon)
         share = self._share(np.array([epsilon]))
         link = self.one.precisely(float(share[0]))[2]
@@ -460,7 +491,6 @@ class ChainProfile(Profile):
         return (lower, middle, upper) if upper <= chained else (lower, chained, chained)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the smaller upper ends, and the estimates and derivatives that go with them."""
         found, share = self.group.at(epsilon), self._share(epsilon)
         link = self.one.at(share)
         chained = self._chained(epsilon, share, link.upper)

@@ -41,21 +41,17 @@ class TableProfile(Profile):
     least: float
 
     def __post_init__(self) -> None:
-        """Keep the arrays as they are."""
         for array in (self.epsilons, self.lower, self.upper):
             array.setflags(write=False)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all numbers are equal."""
         return isinstance(other, TableProfile) and self._numbers == other._numbers
 
     def __hash__(self) -> int:
-        """Return the hash of all numbers."""
         return hash(self._numbers)
 
     @property
     def _numbers(self) -> tuple[object, ...]:
-        """All that it is made of."""
         arrays = (self.epsilons, self.lower, self.upper)
         return (*(array.tobytes() for array in arrays), self.largest, self.least)
 
@@ -81,7 +77,6 @@ class TableProfile(Profile):
             return self._at(epsilon)
 
     def _at(self, epsilon: Array) -> ProfileValues:
-        """Return the ends, with underflows ignored."""
         last = self.epsilons.size - 1
         k = np.clip(np.searchsorted(self.epsilons, epsilon, side="right") - 1, 0, max(last - 1, 0))
         beyond = epsilon > self.epsilons[last]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
-from mpmath import erfc, findroot, mp, mpf, sqrt
+from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.calibration.solve.calibrate import Status
@@ -22,18 +22,6 @@ ANALYTIC = (
     (0.1, 1e-6, "36.304690426195784938628643578"),
     (10.0, 1e-5, "0.49988861970900851464"),
 )
-
-
-def phi(x: mpf) -> mpf:
-    return erfc(-x / sqrt(2)) / 2
-
-
-def analytic_sigma(epsilon: float, delta: float, near: float) -> mpf:
-    def excess(sigma: mpf) -> mpf:
-        mu, e = 1 / sigma, mpf(epsilon)
-        return phi(mu / 2 - e / mu) - mp.exp(e) * phi(-mu / 2 - e / mu) - mpf(delta)
-
-    return findroot(excess, (near, near * (1 + 1e-6)))
 
 
 def calibrated_tightly(plan: hs.Mechanism, parameter: str, target: hs.ApproxDP) -> hs.Calibrated:
@@ -60,13 +48,11 @@ def numeric_path(plan: hs.Mechanism, parameter: str) -> tuple[str | int, ...]:
 @pytest.mark.parametrize(("epsilon", "delta", "sigma"), ANALYTIC)
 def test_one_gaussian_has_the_analytic_noise(epsilon: float, delta: float, sigma: str) -> None:
     with mp.workdps(40):
-        truth = analytic_sigma(epsilon, delta, float(sigma))
-        assert abs(truth / mpf(sigma) - 1) < 1e-15
         found = hs.calibrate(
             hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(epsilon, delta), tolerance=1e-10
         )
         assert found.status is Status.TIGHT
-        assert 0 <= mpf(found.value) / truth - 1 < 1e-10
+        assert 0 <= mpf(found.value) / mpf(sigma) - 1 < 1e-10
 
 
 @pytest.mark.parametrize(
@@ -157,17 +143,6 @@ def test_a_parameter_that_turns_or_does_nothing_or_is_ambiguous_is_refused_by_na
         hs.calibrate(plan, "noise_multiplier", BUDGET)
     found = hs.calibrate(plan, "parts[2].noise_multiplier", BUDGET)
     assert found.plan == hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(found.value)
-
-
-@pytest.mark.parametrize("hints", [(), ("rate", "steps", "noise_multiplier")])
-def test_the_direction_is_found_whatever_is_thought_of_it(
-    monkeypatch: pytest.MonkeyPatch, hints: tuple[str, ...]
-) -> None:
-    plan = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=1000)
-    truth = calibrated_tightly(plan, "noise_multiplier", BUDGET).value
-    monkeypatch.setattr(hs.DPSGD, "falls_with", hints)
-    found = calibrated_tightly(plan, "noise_multiplier", BUDGET).value
-    assert found == pytest.approx(truth, rel=2e-9)
 
 
 def test_values_with_gaps_are_refused_by_name() -> None:
@@ -271,7 +246,7 @@ def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
     with pytest.raises(hs.errors.InfeasibleError) as refusal:
         hs.calibrate(plan, parameter, HARDLY_ANY)
     error, path = refusal.value, amount.partition(" ")[0]
-    told = f"no {path} above 0 reaches epsilon 1e-09 at delta 1e-05: already at {amount} the plan"
+    told = f"no {path} above 0 reaches epsilon 1e-09 at delta 1e-05: at {amount} the plan"
     assert str(error).startswith(f"{told} has epsilon between {error.lower:.6g} and ")
     assert error.best == least
     one = Parameter.of(plan, numeric_path(plan, path)).make(least)

@@ -1,10 +1,13 @@
-"""The commands ``epsilon``, ``delta``, ``compare`` and ``convert``: what a plan costs."""
+"""The commands ``epsilon``, ``delta``, ``verify``, ``compare`` and ``convert``."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.text import Text
@@ -14,14 +17,19 @@ from hockeystick.accountants import Answer
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits import GaussianLimit
 from hockeystick.accountants.rdp import RDP
+from hockeystick.calibration.sweeps.sweep import ENDINGS
 from hockeystick.cli import options, plans, show
 from hockeystick.cli.command import command
+from hockeystick.cli.plans import Source
 from hockeystick.cli.progress import progress, seconds
-from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.io import PlanFile, parse
+from hockeystick.io.call_text import is_call_text
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
+
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
 
 
 @command(
@@ -30,9 +38,9 @@ from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, 
     "hockeystick epsilon rate=0.004 steps=14000 noise_multiplier=1.1 --delta 1e-5",
     takes="PLAN group delta at_most accountant tolerance digits verify short json verbose",
 )
-def epsilon(words: tuple[str, ...], group: Any, delta: Any, **how: Any) -> None:
+def epsilon(given: Source, delta: Any, **how: Any) -> None:
     """Print the epsilon that a plan costs at a delta."""
-    _answer({"delta": delta}, words, group, **how)
+    _answer(given, {"delta": delta}, **how)
 
 
 @command(
@@ -40,66 +48,62 @@ def epsilon(words: tuple[str, ...], group: Any, delta: Any, **how: Any) -> None:
     "hockeystick delta plan.toml --epsilon 3 --at-most 1e-5",
     takes="PLAN group epsilon at_most accountant tolerance digits verify short json verbose",
 )
-def delta(words: tuple[str, ...], group: Any, epsilon: Any, **how: Any) -> None:
+def delta(given: Source, epsilon: Any, **how: Any) -> None:
     """Print the delta that a plan costs at an epsilon."""
-    _answer({"epsilon": epsilon}, words, group, **how)
+    _answer(given, {"epsilon": epsilon}, **how)
 
 
-def _answer(
-    flag: dict[str, Any],
-    words: tuple[str, ...],
-    group: Any,
-    *,
-    at_most: Any,
-    verify: bool,
-    **how: Any,
-) -> None:
+def _answer(given: Source, flag: dict[str, Any], verify: bool, at_most: Any, **how: Any) -> None:
     """Print the answer to one question, and what the verifier says of it."""
     options.check_forms(verify)
-    file = plans.plan_of(words, group)
+    file = given.file()
     at = options.question(file, **flag)
     limit = options.budget_of(at_most, at.quantity)
-    given = {name: value for name, value in how.items() if value is not None}
-    ask: Any = hs.epsilon if at.quantity == "epsilon" else hs.delta
-    with progress(f"computing {at.quantity}"):
-        answer = ask(file.plan, **at.asked, **given)
-        options.refuse_infinite(at, answer)
-        budget = None if limit is None else options.decided(answer, file.plan, at, limit)
-    verdict = verdict_of(answer, file.plan, **at.asked) if verify else None
+    answer = ask(file, at, **{name: value for name, value in how.items() if value is not None})
+    budget = None if limit is None else options.decided(answer, file.plan, at, limit)
+    meets = budget is None or budget["decision"] is hs.answers.Decision.MEETS
+    status = 0 if meets else options.MISSED
     found = hs.answers.cautions(answer, file.plan, **at.asked)
     if options.is_given("short"):
-        _print_short(answer, found)
-    else:
-        besides = {} if budget is None else {"budget": budget}
-        told = _told(file, at, answer, {**besides, "cautions": found})
-        told |= {"verification": show.verdict_fields(verdict)} if verdict else {}
-        show.answer(told, file, _facts(at, answer, budget))
-    meets = budget is None or budget["decision"] is hs.answers.Decision.MEETS
-    end_with(verdict, otherwise=0 if meets else options.MISSED)
+        grave = [f"caution: {one.text}" for one in found if not one.is_mild]
+        show.print_short(_upper(answer), *grave, status=status)
+    told = {**_told(file, at, answer), "cautions": found}
+    told |= {} if budget is None else {"budget": budget}
+    verdict = verdict_of(answer, file.plan, **at.asked) if verify else None
+    told |= {} if verdict is None else {"verification": show.verdict_fields(verdict)}
+    facts = _facts(at, answer, budget)
+    show.answer(told, facts, file=file, cautions=found, verdict=verdict, status=status)
 
 
-def _print_short(answer: Answer, found: Sequence[hs.answers.Caution]) -> None:
-    """Print the number to quote alone, and on standard error what is grave."""
+def ask(file: PlanFile, at: options.Question, **how: Any) -> Any:
+    """Return the answer to a question, with a sign of life while it is computed."""
+    with progress(f"computing {at.quantity}"):
+        answer = getattr(hs, at.quantity)(file.plan, **at.asked, **how)
+    options.refuse_infinite(at, answer)
+    return answer
+
+
+def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
+    """Return what the verifier says of an answer, with a sign of life while it computes."""
+    with progress("verifying"):
+        return hs.verify(answer, *plan, **asked)
+
+
+def _upper(answer: Answer) -> str:
     if not isinstance(answer, hs.Certified):
         raise click.UsageError(f"--short prints what is proven; {answer.accountant} proves nothing")
-    show.print_short(at_most(answer.upper), *(f"caution: {x.text}" for x in found if not x.is_mild))
+    return at_most(answer.upper)
 
 
-def _about(file: PlanFile, at: options.Question) -> dict[str, Any]:
-    """Return what is asked of which plan, ready for JSON."""
-    return show.heading(file, quantity=at.quantity, at=at.asked)
-
-
-def _told(
-    file: PlanFile, at: options.Question, answer: Answer, besides: Mapping[str, Any]
-) -> dict[str, Any]:
+def _told(file: PlanFile, at: options.Question, answer: Answer) -> dict[str, Any]:
     """Return the answer ready for JSON; what is proven, as a document to check."""
-    if not isinstance(answer, hs.Certified):
-        told = {**_about(file, at), **answer.as_dict()}
-    else:
+    told = show.heading(file, quantity=at.quantity, at=at.asked)
+    if isinstance(answer, hs.Certified):
         document = hs.answers.document(answer, file.plan, **at.asked)
-        told = {"schema": hs.answers.SCHEMA, **_about(file, at), **document}
-    told |= {**besides, "sources": hs.answers.sources(file.plan, answer.accountant)}
+        told = {"schema": hs.answers.SCHEMA, **told, **document}
+    else:
+        told |= answer.as_dict()
+    told["sources"] = hs.answers.sources(file.plan, answer.accountant)
     if answer.accountant == GaussianLimit.name:
         told["mu"] = hs.accountants.central_limit_mu(file.plan).value
     if answer.accountant == RDP.name and answer.quantity == "epsilon":
@@ -109,8 +113,7 @@ def _told(
 
 def _facts(
     at: options.Question, answer: Answer, budget: Mapping[str, Any] | None
-) -> Iterator[tuple[str, str | Text]]:
-    """Yield the answer for people."""
+) -> Iterator[show.Fact]:
     number, proven = _words(answer)
     is_proven = isinstance(answer, hs.Certified) and answer.upper < math.inf
     styled = number, "bold green" if is_proven else "bold red"
@@ -126,53 +129,101 @@ def _words(answer: Answer) -> tuple[str, str]:
     """Return the number to quote of an answer, and what is proven."""
     if not isinstance(answer, hs.Certified):
         return f"about {nearest(answer.value)}", "nothing: this is an approximation, no guarantee"
-    return headline(answer.lower, answer.upper), show.between(answer.lower, answer.upper)
+    ends = answer.lower, answer.upper
+    return f"at most {headline(*ends)}", show.between(*ends)
+
+
+@command(
+    "hockeystick epsilon 'Gaussian(4)' --delta 1e-6 --json > answer.json",
+    "hockeystick verify answer.json",
+    "hockeystick verify plan.toml",
+    takes="FILE SWEPT workers json verbose",
+)
+def verify(file: str, grid: str | None, workers: Any) -> None:
+    """Have an answer verified by a second program.
+
+    FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of
+    a plan the answer is computed first. Rows of a sweep go with the grid file that was swept. The
+    second program has its own definitions, shares no code with the first, and computes in ball
+    arithmetic (extra verify). Of a report, its visible text is not looked at.
+
+    Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer.
+    """
+    hs.answers.require_verifier()
+    if file.lower().endswith(ENDINGS):
+        from hockeystick.cli.sweep import verify_rows
+
+        verify_rows(file, grid, workers)
+    if grid is not None:
+        raise click.UsageError(f"GRID.toml is for the rows of a sweep, {' or '.join(ENDINGS)}")
+    is_plan = file.lower().endswith(".toml") or is_call_text(file)
+    text = _computed(file) if is_plan else _loaded(file)
+    verdict = verdict_of(text)
+    facts = [("file", file), ("answer" if is_plan else "answer inside", _claim(json.loads(text)))]
+    if file.lower().endswith((".html", ".htm")):
+        facts.append(("page", "its visible text is not looked at"))
+    told = {"version": hs.__version__, "file": file, **show.verdict_fields(verdict)}
+    show.answer(told, facts, verdict=verdict)
+
+
+def _computed(path: str) -> str:
+    """Return the answer to the question of a plan, as a document."""
+    file = Source.of(path).file()
+    at = options.question(file, delta=None, epsilon=None)
+    told = hs.answers.document(ask(file, at), file.plan, **at.asked)
+    return json.dumps({**show.heading(file), **told}, allow_nan=False)
+
+
+def _loaded(file: str) -> str:
+    if file != plans.STDIN:
+        return hs.answers.load_answer(Path(file))
+    return hs.answers.load_answer(b"" if sys.stdin is None else sys.stdin.buffer.read())
+
+
+def _claim(told: dict[str, Any]) -> str:
+    """Return in words what an answer claims, with the numbers as it has them."""
+    if "parameter" in told:
+        return f"{told['parameter']} = {told.get('value')} meets {told.get('target')}"
+    asked = ", ".join(f"{name} = {value}" for name, value in told.get("at", {}).items())
+    lower, upper = told.get("lower"), told.get("upper")
+    most = at_most(upper) if isinstance(upper, float) else upper
+    return f"{told.get('quantity')} at most {most} at {asked}, proven from {lower} to {upper}"
 
 
 @command(
     "hockeystick compare 'Gaussian(4) @ Laplace(2)**3' --delta 1e-6",
     "hockeystick compare plan.toml noise_multiplier=1.3",
-    takes="PLAN samplings group delta epsilon json verbose",
+    takes="PLAN group delta epsilon json verbose",
 )
-def compare(words: tuple[str, ...], samplings: bool, group: Any, **flags: Any) -> None:
+def compare(given: Source, **flags: Any) -> None:
     """Print what each accountant says of a plan."""
-    file = plans.plan_of(words, group)
+    file = given.file()
     at = options.question(file, **flags)
-    plan: Any = file.plan
-    with progress("comparing") as tell:
-        if samplings:
-            rows: Any = hs.accountants.compare_samplings(plan, **at.asked, progress=tell)
-        else:
-            rows = hs.compare(plan, **at.asked)
-            options.refuse_infinite(at, *(row.answer for row in rows))
-    names = ("sampling", "adjacency") if samplings else ("accountant", "kind")
-    truth = None if samplings else Truth.of(rows)
-    told = _about(file, at) | {f"{names[0]}s": [_row(row, names, truth) for row in rows]}
-    if truth:
-        told["proven"] = {"lower": truth.lower, "upper": truth.upper}
-        told["sources"] = hs.answers.sources_of_all(plan, rows)
-    heading = "next to truth" if truth else "proven"
-    found = show.table(*names, f">{at.quantity}", heading, ">time")
-    reasons = []
+    with progress("comparing"):
+        rows = hs.compare(file.plan, **at.asked)
+        options.refuse_infinite(at, *(row.answer for row in rows))
+    truth = Truth.of(rows)
+    told = show.heading(file, quantity=at.quantity, at=at.asked)
+    told["accountants"] = [_row(row, truth) for row in rows]
+    told["proven"] = {"lower": truth.lower, "upper": truth.upper}
+    told["sources"] = hs.answers.sources_of_all(file.plan, rows)
+    found = show.table("accountant", "kind", f">{at.quantity}", "next to truth", ">time")
     for row in rows:
-        first, second = (getattr(row, name) for name in names)
-        if row.answer is None:
-            reasons.append(f"{first}, {second}: {row.reason}")
-        else:
-            number, proven = _words(row.answer)
-            beside = truth.beside(row.answer) if truth else proven
-            found.add_row(first, second, number, beside, seconds(row.seconds))
+        if row.answer is not None:
+            number = _words(row.answer)[0].removeprefix("at most ")
+            cells = number, truth.beside(row.answer), seconds(row.seconds)
+            found.add_row(row.accountant, row.kind, *cells)
+    reasons = [("no answer", f"{x.accountant}, {x.kind}: {x.reason}") for x in rows if not x.answer]
     question = f"{at.quantity} at {at.name} = {plain(at.value)}"
-    show.answer(told, file, [("question", question)], found, more={"no answer": reasons})
+    show.answer(told, [("question", question)], found, file=file, more=reasons)
 
 
-def _row(row: Any, names: tuple[str, str], truth: Truth | None) -> dict[str, Any]:
-    told = {name: getattr(row, name) for name in (*names, "seconds")}
+def _row(row: hs.accountants.Row, truth: Truth) -> dict[str, Any]:
+    told = {name: getattr(row, name) for name in ("accountant", "kind", "seconds")}
     told |= {"answer": None, "reason": row.reason or None}
     if row.answer is not None:
-        told["answer"] = row.answer.as_dict()
-    if truth and row.answer is not None:
         value = quoted(row.answer)
+        told["answer"] = row.answer.as_dict()
         told["ratio_to_proven_upper"] = truth.ratio(value)
         told["below_the_truth"] = truth.is_above(value)
     return told
@@ -187,9 +238,7 @@ _READ_AT: Final = (0.1, 0.01, 0.001)
     "hockeystick convert 'RenyiDP({2: 0.5, 8: 1.9})' --to ApproxDP --epsilon 2",
     takes="PLAN to epsilon delta orders group short json verbose",
 )
-def convert(
-    words: tuple[str, ...], to: str | None, orders: str | None, group: Any, **numbers: Any
-) -> None:
+def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -> None:
     """Convert to other notions of differential privacy.
 
     PLAN is a notion, such as 'ZCDP(rho=0.5)' or 'RenyiDP({2: 0.5, 8: 1.9})', or any plan. Every
@@ -200,38 +249,35 @@ def convert(
     is_short = options.is_given("short")
     if is_short and to is None:
         raise click.UsageError("--short prints one number: it needs --to")
-    source, values = plans.read(words)
-    file = plans.for_group(source.file(values), group)
-    # A notion that is written out is as it is; of a plan it is assumed that it ran.
-    is_stated = source.content is None and isinstance(file.plan, Notion)
-    assumptions = () if is_stated else assumptions_of(file.plan)
-    given = {name: value for name, value in numbers.items() if value is not None}
+    file = given.file()
+    asked = {name: value for name, value in numbers.items() if value is not None}
     if orders is not None and to != "TCDP":
-        given["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
+        asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
     if orders is not None and to in (None, "TCDP"):
-        given["omega"] = parse(orders)
-    found = [_converted(file, to, given)] if to else _to_all(file, given)
+        asked["omega"] = parse(orders)
+    found = [_converted(file, to, asked)] if to else _to_all(file, asked)
     if is_short:
-        show.print_short(_one_number(found[0]["result"], given))
-        return
+        show.print_short(_one_number(found[0]["result"], asked))
+    # A notion that is written out is as it is; of a plan it is assumed that it ran.
+    is_stated = given.content is None and isinstance(file.plan, Notion)
     told = {
         "version": hs.__version__,
         "title": file.title,
         "from": str(file.plan),
         **(found[0] if to else {"conversions": found}),
         "adjacency": file.plan.adjacency,
-        "assumptions": assumptions,
+        "assumptions": () if is_stated else assumptions_of(file.plan),
     }
     facts = [(one["to"], _says(one)) for one in found if "none" not in one]
-    because = [f"{one['to']}: {one.get('none') or one['theorem']}" for one in found]
-    show.answer(told, file, facts, more={"because": because})
+    because = [("because", f"{x['to']}: {x.get('none') or x['theorem']}") for x in found]
+    show.answer(told, facts, file=file, cautions=found[0]["cautions"] if to else (), more=because)
 
 
-def _to_all(file: PlanFile, given: dict[str, Any]) -> list[dict[str, Any]]:
+def _to_all(file: PlanFile, asked: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what every notion says, or why one says nothing."""
     found: list[dict[str, Any]] = []
     for to in hs.conversions.TARGETS:
-        its = {name: value for name, value in given.items() if name in _NEEDED.get(to, ())}
+        its = {name: value for name, value in asked.items() if name in _NEEDED.get(to, ())}
         try:
             found.append(_converted(file, to, its))
         except (click.UsageError, hs.errors.IncompatibleError, hs.errors.UnsupportedError) as error:

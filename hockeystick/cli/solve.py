@@ -12,15 +12,15 @@ import click
 from rich.text import Text
 
 import hockeystick as hs
-from hockeystick.answers import Decision, cautions, document
+from hockeystick.answers import Caution, Decision, cautions, document
 from hockeystick.calibration import Calibrated
 from hockeystick.calibration.solve import fields
 from hockeystick.calibration.solve.targets import Target, constraint_of
 from hockeystick.cli import options, plans, show
+from hockeystick.cli.asking import verdict_of
 from hockeystick.cli.command import command
-from hockeystick.cli.plans import OfGroup, for_group, for_one
+from hockeystick.cli.plans import OfGroup, Source, for_one
 from hockeystick.cli.progress import progress
-from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text
@@ -46,9 +46,8 @@ _ATTACKS: Final = {
     out="Write the solved plan: a new .toml file.",
 )
 def solve(
-    words: tuple[str, ...],
+    given: Source,
     parameter: str | None,
-    group: Any,
     out: str | None,
     force: bool,
     verify: bool,
@@ -65,16 +64,16 @@ def solve(
     """
     options.check_forms(verify)
     path = None if out is None else show.out_path(out, (".toml",), force)
-    file, name, is_given = _unknown_of(words, parameter, group)
+    file, name, is_given = _unknown_of(given, parameter)
     is_group, is_short = isinstance(file.plan, OfGroup), options.is_given("short")
     if verify and is_group:
         raise click.UsageError("--verify does not know what is solved for a group: leave it out")
     if path is not None:
         plan_text(for_one(file))  # what no file can hold is refused before the work
     aim, planned = _aim(file, epsilon, delta, target), None
-    given = {name: value for name, value in how.items() if value is not None}
     with progress(f"solving for {name}"):
-        found = hs.calibrate(file.plan, name, aim, **given)
+        asked = {name: value for name, value in how.items() if value is not None}
+        found = hs.calibrate(file.plan, name, aim, **asked)
         if is_given and not is_short:
             planned = _as_planned(file.plan, name, aim, how["accountant"])
     verdict = verdict_of(found) if verify else None
@@ -85,15 +84,15 @@ def solve(
     if is_short:
         # Whatever digits were left out, the plan would be another one than the one that is proven.
         show.print_short(repr(found.value))
-    else:
-        told = {**document(found), **show.heading(solved), "out": out, "as_planned": planned}
-        told |= {"schema": None} if is_group else {}
-        told["cautions"] = ()
-        if stated and isinstance(found.achieved, Certified):
-            told["cautions"] = cautions(found.achieved, found.plan, delta=stated.delta)
-        told |= {"verification": show.verdict_fields(verdict)} if verdict else {}
-        show.answer(told, solved, _facts(name, found, out), more=_more(name, found, planned))
-    end_with(verdict)
+    told = {**document(found), **show.heading(solved), "out": out, "as_planned": planned}
+    told |= {"schema": None} if is_group else {}
+    warned: tuple[Caution, ...] = ()
+    if stated and isinstance(found.achieved, Certified):
+        warned = cautions(found.achieved, found.plan, delta=stated.delta)
+    told |= {"cautions": warned}
+    told |= {} if verdict is None else {"verification": show.verdict_fields(verdict)}
+    facts, more = _facts(name, found, out), _more(name, found, planned)
+    show.answer(told, facts, file=solved, cautions=warned, more=more, verdict=verdict)
 
 
 def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target:
@@ -141,41 +140,34 @@ def _as_planned(plan: Mechanism, parameter: str, target: Target, by: str) -> dic
     }
 
 
-def _facts(name: str, found: Calibrated, out: str | None) -> Iterator[tuple[str, str | Text]]:
+def _facts(name: str, found: Calibrated, out: str | None) -> Iterator[show.Fact]:
     """Yield the value, and what it achieves."""
     value, achieved = (repr(found.value), "bold green"), found.achieved
     yield "solved", Text.assemble(f"{found.extreme} {name} ", value, f" ({found.status})")
     yield "target", str(found.target)
     yield "achieved", f"{achieved.quantity} {show.between(achieved.lower, achieved.upper)}"
-    if out is not None:
-        yield "written to", out
+    yield "written to", out or ""
 
 
-def _more(name: str, found: Calibrated, planned: dict[str, Any] | None) -> dict[str, list[str]]:
-    """Return what is proven of the next value, and what the plan has with its own."""
-    more = {
-        str(found.status): [found.status.meaning],
-        "bracket": ["from {!r} to {!r}".format(*found.bracket)],
-    }
+def _more(name: str, found: Calibrated, planned: dict[str, Any] | None) -> Iterator[show.Fact]:
+    """Yield what is proven of the next value, and what the plan has with its own."""
+    yield str(found.status), found.status.meaning
+    yield "bracket", "from {!r} to {!r}".format(*found.bracket)
     if planned is not None:
         ends = show.between(planned["achieved"]["lower"], planned["achieved"]["upper"])
         own = f"{name} {planned['value']}, {found.achieved.quantity} {ends}"
-        more["as planned"] = [f"{own}: {planned['decision']}"]
-    return more
+        yield "as planned", f"{own}: {planned['decision']}"
 
 
-def _unknown_of(
-    words: tuple[str, ...], parameter: str | None, group: str | None
-) -> tuple[PlanFile, str, bool]:
+def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bool]:
     """Return a plan, what to solve for, and whether the plan gives that itself.
 
     In place of a number that it leaves out it has one to begin with.
     """
     wanted = parameter and parameter.replace("-", "_")
     blanks = Blanks(wanted)
-    source, values = plans.read(words)
-    file = for_group(source.file(values, blanks), group)
-    left_out = [name for name in blanks.names if name not in values]
+    file = given.file(blanks)
+    left_out = [name for name in blanks.names if name not in given.values]
     if len(left_out) > 1:
         several = " and ".join(left_out)
         raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
@@ -185,7 +177,7 @@ def _unknown_of(
         fields.locate(plan, wanted)
     elif not left_out:
         paths = ", ".join(map(fields.spelled, fields.numeric_paths(plan)))
-        raise click.UsageError(f"Missing --parameter: the plan gives all its numbers, {paths}")
+        raise click.UsageError(f"Say --parameter, the number to solve for, one of {paths}")
     if not left_out:
         return file, str(wanted), True
     (name,) = left_out

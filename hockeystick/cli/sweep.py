@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from itertools import islice, product
 from math import prod
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
 
 import click
 from rich.text import Text
@@ -23,17 +23,22 @@ from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.answers import cautions
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
 from hockeystick.calibration.sweeps.sweep import (
+    ANSWERED_BY,
     CAUTION,
     ENDINGS,
     ERROR,
+    cells_of,
     columns_of,
+    grid_of,
     journal_of,
     kept_for,
+    read_rows,
+    scalar,
 )
+from hockeystick.cli import show
 from hockeystick.cli.command import command
-from hockeystick.cli.progress import WORKERS, processes, progress, seconds
-from hockeystick.cli.show import Sheet, one_line, out_path, show
-from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.cli.progress import WORKERS, Progress, processes, progress, seconds
+from hockeystick.errors import AnswerError, HockeystickError, ParameterError, PlanFileError
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.io.vocabulary import refuse_unknown
 from hockeystick.mechanisms import DPSGD
@@ -271,7 +276,7 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
     if out is None:
         raise click.UsageError("Missing -o FILE, where the rows go: .csv or .jsonl")
     count = _validate.count("workers", workers, WORKERS)
-    path = out_path(out, ENDINGS, force or journal_of(Path(out)).exists())
+    path = show.out_path(out, ENDINGS, force or journal_of(Path(out)).exists())
     file = load_grid(grid)
     try:
         told = _swept(file, str(path), count, force)
@@ -281,7 +286,19 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
         kept, cells = kept_for(path), prod(map(len, file.grid.values()))
         stays = f": {kept:,} of {cells:,} kept in {journal_of(path)}; run again to go on"
         raise KeyboardInterrupt(f"interrupted{stays if kept else ''}") from None
-    show(lambda: told, lambda: _sheet(told))
+    before = f", {told['resumed']:,} of them answered before" if told["resumed"] else ""
+    errors = f"in {told['errors']:,} rows; first: {told['first_error']}"
+    many = f"in {told['cautions']:,} of {told['rows']:,} rows, in the first of these:"
+    places = ", ".join(f"{name} = {plain(value)}" for name, value in told["at"].items())
+    facts: list[show.Fact] = [
+        ("file", show.one_line(told["out"], "bold green")),
+        ("rows", f"{told['rows']:,}{before}, in {seconds(told['seconds'])}"),
+        ("no answer", errors if told["errors"] else ""),
+        ("caution", Text(f"{many} {told['first_caution']}", "yellow") if told["cautions"] else ""),
+        ("found", f"{told['find']} at {places}" if places else told["find"]),
+    ]
+    ranges = [f"{name}: {len(x)} values, {x[0]} to {x[-1]}" for name, x in told["grid"].items()]
+    show.answer(told, facts, more=[("grid", text) for text in ranges])
 
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any]:
@@ -317,19 +334,136 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any
     }
 
 
-def _sheet(told: Mapping[str, Any]) -> Sheet:
-    """Return what was asked, and where the answers are."""
-    sheet = Sheet(told["title"])
-    sheet.fact("file", one_line(told["out"], "bold green"))
-    before = f", {told['resumed']:,} of them answered before" if told["resumed"] else ""
-    sheet.fact("rows", f"{told['rows']:,}{before}, in {seconds(told['seconds'])}")
-    if told["errors"]:
-        sheet.fact("no answer", f"in {told['errors']:,} rows; first: {told['first_error']}")
-    if told["cautions"]:
-        many = f"in {told['cautions']:,} of {told['rows']:,} rows, in the first of these:"
-        sheet.fact("caution", Text(f"{many} {told['first_caution']}", style="yellow"))
-    places = [f"{name} = {plain(value)}" for name, value in told["at"].items()]
-    sheet.fact("found", told["find"] + (f" at {', '.join(places)}" if places else ""))
-    for name, values in told["grid"].items():
-        sheet.more("grid", f"{name}: {len(values)} values, {values[0]} to {values[-1]}")
-    return sheet
+# So many rows of each status are named.
+_NAMED: Final = 5
+_NO_ANSWER: Final = "no answer"
+# The worst is that of all rows; where there is no answer at all, nothing is covered.
+_STATUSES: Final = {"refuted": 1, "not covered": 3, "verified": 0}
+_Row: TypeAlias = Mapping[str, str]
+
+
+def verify_rows(out: str, grid: str | None, workers: Any) -> NoReturn:
+    """Print what the verifier says of each row of a sweep, and end with the exit status of all."""
+    if grid is None:
+        raise click.UsageError(
+            f"{out} holds rows of a sweep: give the grid file that was swept too"
+        )
+    file, count = load_grid(grid), _validate.count("workers", workers, WORKERS)
+    with progress("verifying") as tell, processes(count) as executor:
+        rows = _verified(out, grid, file, tell, map if executor is None else executor.map)
+    found = {name: [x for x in rows if x["status"] == name] for name in (*_STATUSES, _NO_ANSWER)}
+    status = next((name for name in _STATUSES if found[name]), "not covered")
+    facts: list[show.Fact] = [("file", f"{out}, {len(rows):,} rows of {grid}")]
+    for name, of_status in found.items():
+        facts.append((name, Text(f"{len(of_status):,}", show.STYLES.get(name, ""))))
+        for one in of_status[:_NAMED] if name != "verified" else ():
+            cell = ", ".join(f"{key} = {value}" for key, value in one["parameters"].items())
+            facts.append((name, f"row {one['row']} ({cell}): {one['reason']}"))
+    facts.append(("verdict", Text(status, show.STYLES[status])))
+    told = {"version": hs.__version__, "file": out, "grid": grid, "title": file.title}
+    show.answer({**told, "status": status, "rows": rows}, facts, status=_STATUSES[status])
+
+
+def _verified(
+    out: str, grid: str, file: GridFile, tell: Progress, run: Callable[..., Iterable[Any]]
+) -> list[dict[str, Any]]:
+    """Return what the verifier says of each row of a file, ready for JSON.
+
+    Raises:
+        AnswerError: If the file cannot be read, or its rows are not those of the grid.
+    """
+    cells, rows = list(cells_of(grid_of(file.grid))), read_rows(Path(out))
+    if len(rows) != len(cells):
+        needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
+        raise AnswerError(f"{out} must have {needed}")
+    verdicts: list[dict[str, Any]] = []
+    asked: list[tuple[str, FileQuestion, Mapping[str, Any], _Row]] = []
+    for number, (cell, row) in enumerate(zip(cells, rows, strict=True), 1):
+        where = f"{out}, row {number}"
+        _check_row(where, row, cell, grid)
+        about = {"row": number, "parameters": {name: scalar(x) for name, x in cell.items()}}
+        verdicts.append({**about, "status": _NO_ANSWER, "reason": row[ERROR]})
+        if not row[ERROR]:
+            _check_row(where, row, file.question.about(cell), grid, asked=True)
+            asked.append((where, file.question, cell, row))
+    answered = [one for one in verdicts if not one["reason"]]
+    found = zip(answered, run(_judged, *zip(*asked, strict=True)) if asked else (), strict=True)
+    for done, (verdict, (status, reason)) in enumerate(found, 1):
+        verdict |= {"status": status, "reason": reason or None}
+        tell(done, len(asked))
+    return verdicts
+
+
+def _check_row(
+    where: str, row: _Row, expected: Mapping[str, object], grid: str, *, asked: bool = False
+) -> None:
+    """Raise unless a row has the parameters of its cell; what was asked older files do not say."""
+    for name, value in expected.items():
+        found = row.get(name)
+        if found is None and not asked:
+            raise AnswerError(f"{where} has no column {name}: these are not the rows of {grid}")
+        wanted = "" if value is None else str(scalar(value))
+        is_left_out = asked and (not found or name == "version")
+        if not is_left_out and not _same(str(found), wanted):
+            raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
+
+
+def _same(one: str, other: str) -> bool:
+    """Return whether two texts are the same, or the same number."""
+    try:
+        return one == other or Decimal(one) == Decimal(other)
+    except InvalidOperation:
+        return False
+
+
+def _judged(
+    where: str, question: FileQuestion, cell: Mapping[str, Any], row: _Row
+) -> tuple[str, str]:
+    """Return what the verifier says of the ends in a row, asked of its cell's plan; and why."""
+    if row.get("approximation"):
+        return "not covered", "an approximation claims nothing that could be verified"
+    at, solved = question.at(cell), question.find not in ("epsilon", "delta")
+    names = ("achieved_lower", "achieved_upper") if solved else ("lower", "upper")
+    misnamed = "" if solved else _misnamed(question, cell, row)
+    if misnamed:
+        return "refuted", misnamed
+    try:
+        plan = question.plan({**cell, question.find: _number(row, "value")} if solved else cell)
+        lower, upper = (_number(row, name) for name in names)
+        if lower > upper:
+            ends = f"they are {lower} and {upper}"
+            raise AnswerError(f"{names[0]} must be at most {names[1]}; {ends}")
+        if solved and upper > at["epsilon"]:
+            return "refuted", f"achieved_upper is above the target, epsilon = {at['epsilon']}"
+        quantity: Any = "epsilon" if solved else question.find
+        about: Any = {"accountant": "sweep", "adjacency": plan.adjacency}
+        answer = hs.Certified(lower, lower, upper, quantity=quantity, **about)
+        place: Any = {question.needed[0]: at[question.needed[0]]}
+        verdict = hs.verify(answer, plan, **place)
+        is_inside = solved or lower <= _number(row, "estimate") <= upper
+    except HockeystickError as error:
+        raise AnswerError(f"{where}: {error}") from None
+    if verdict.status == "verified" and not is_inside:
+        return "refuted", "estimate is not from lower to upper"
+    return verdict.status, verdict.reason
+
+
+def _misnamed(question: FileQuestion, cell: Mapping[str, Any], row: _Row) -> str:
+    """Return why the accountant that a row names cannot have proven it; nothing where it can."""
+    column = ANSWERED_BY if ACCOUNTANT in cell else ACCOUNTANT
+    named = row.get(column, "")
+    asked = question.asked_at(cell).get(ACCOUNTANT, "auto")
+    if named not in ACCOUNTANTS or named == "auto":
+        return f"{column} = {named!r} is no accountant's name"
+    if ACCOUNTANTS[named].kind == "approximation":
+        return f"{column} = {named!r} proves nothing, so no row with ends is its"
+    return "" if asked in ("auto", named) else f"{column} = {named!r}, but {asked} was asked"
+
+
+def _number(row: _Row, name: str) -> float:
+    """Return the number in a column, exactly, or raise."""
+    text = row.get(name, "")
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        raise AnswerError(f"{name} must be a number; it is {text!r}") from None

@@ -277,14 +277,14 @@ def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
     """Return what one more release may cost: at one order, what it may add to epsilon."""
     budget, remaining = status.budget, status.remaining
     if found is None or not isinstance(remaining, RenyiDP) or status.order is None:
-        told = f"at most {amount(remaining, downward)}"
+        told = f"fits if it costs at most {amount(remaining, downward)}"
         if not isinstance(budget, ApproxDP) or not isinstance(remaining, ApproxDP):
             return told
         if remaining.delta >= budget.delta:
             return told
         whole = f"the budget's, {plain(budget.delta)}, is for all releases and the slack together"
         return f"{told}, a delta of its own: {whole}"
-    told = "covered where it adds at most {} to the epsilon spent"
+    told = "fits if it adds at most {} to the epsilon spent"
     if found.spent > 0.0:
         return told.format(downward(min(found.left, remaining.divergences[0][1])))
     return f"{told.format(downward(found.left))}, with what the conversion to delta takes, once"

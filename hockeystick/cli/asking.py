@@ -1,13 +1,15 @@
-"""The commands ``epsilon``, ``delta``, ``verify``, ``compare`` and ``convert``."""
+"""The commands ``epsilon``, ``delta``, ``verify``, ``compare``, ``convert`` and ``solve``."""
 
 from __future__ import annotations
 
+import ast
 import json
 import math
-import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 from rich.text import Text
@@ -17,13 +19,18 @@ from hockeystick.accountants import Answer
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits import GaussianLimit
 from hockeystick.accountants.rdp import RDP
+from hockeystick.calibration import Calibrated
+from hockeystick.calibration.solve import fields
+from hockeystick.calibration.solve.targets import Target, constraint_of
 from hockeystick.calibration.sweeps.sweep import ENDINGS
 from hockeystick.cli import options, plans, show
 from hockeystick.cli.command import command
 from hockeystick.cli.plans import Source
-from hockeystick.cli.progress import progress, seconds
+from hockeystick.cli.progress import progress
 from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
+from hockeystick.io.plan_file import plan_text
+from hockeystick.io.vocabulary import Blanks
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
@@ -96,7 +103,6 @@ def _upper(answer: Answer) -> str:
 
 
 def _told(file: PlanFile, at: options.Question, answer: Answer) -> dict[str, Any]:
-    """Return the answer ready for JSON; what is proven, as a document to check."""
     told = show.heading(file, quantity=at.quantity, at=at.asked)
     if isinstance(answer, hs.Certified):
         document = hs.answers.document(answer, file.plan, **at.asked)
@@ -157,7 +163,10 @@ def verify(file: str, grid: str | None, workers: Any) -> None:
     if grid is not None:
         raise click.UsageError(f"GRID.toml is for the rows of a sweep, {' or '.join(ENDINGS)}")
     is_plan = file.lower().endswith(".toml") or is_call_text(file)
-    text = _computed(file) if is_plan else _loaded(file)
+    if is_plan:
+        text = _computed(file)
+    else:
+        text = hs.answers.load_answer(plans.standard_input() if file == plans.STDIN else Path(file))
     verdict = verdict_of(text)
     facts = [("file", file), ("answer" if is_plan else "answer inside", _claim(json.loads(text)))]
     if file.lower().endswith((".html", ".htm")):
@@ -167,17 +176,10 @@ def verify(file: str, grid: str | None, workers: Any) -> None:
 
 
 def _computed(path: str) -> str:
-    """Return the answer to the question of a plan, as a document."""
     file = Source.of(path).file()
     at = options.question(file, delta=None, epsilon=None)
     told = hs.answers.document(ask(file, at), file.plan, **at.asked)
     return json.dumps({**show.heading(file), **told}, allow_nan=False)
-
-
-def _loaded(file: str) -> str:
-    if file != plans.STDIN:
-        return hs.answers.load_answer(Path(file))
-    return hs.answers.load_answer(b"" if sys.stdin is None else sys.stdin.buffer.read())
 
 
 def _claim(told: dict[str, Any]) -> str:
@@ -211,9 +213,11 @@ def compare(given: Source, **flags: Any) -> None:
     for row in rows:
         if row.answer is not None:
             number = _words(row.answer)[0].removeprefix("at most ")
-            cells = number, truth.beside(row.answer), seconds(row.seconds)
+            cells = number, truth.beside(row.answer), f"{row.seconds:.3f} s"
             found.add_row(row.accountant, row.kind, *cells)
-    reasons = [("no answer", f"{x.accountant}, {x.kind}: {x.reason}") for x in rows if not x.answer]
+    reasons = [
+        ("no answer", f"{x.accountant}, {x.kind}: {x.reason}") for x in rows if x.answer is None
+    ]
     question = f"{at.quantity} at {at.name} = {plain(at.value)}"
     show.answer(told, [("question", question)], found, file=file, more=reasons)
 
@@ -255,7 +259,10 @@ def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -
         asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
     if orders is not None and to in (None, "TCDP"):
         asked["omega"] = parse(orders)
-    found = [_converted(file, to, asked)] if to else _to_all(file, asked)
+    if to:
+        found = [_converted(file, to, asked)]
+    else:
+        found = [_said(file, one, asked) for one in hs.conversions.TARGETS]
     if is_short:
         show.print_short(_one_number(found[0]["result"], asked))
     # A notion that is written out is as it is; of a plan it is assumed that it ran.
@@ -273,23 +280,17 @@ def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -
     show.answer(told, facts, file=file, cautions=found[0]["cautions"] if to else (), more=because)
 
 
-def _to_all(file: PlanFile, asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what every notion says, or why one says nothing."""
-    found: list[dict[str, Any]] = []
-    for to in hs.conversions.TARGETS:
-        its = {name: value for name, value in asked.items() if name in _NEEDED.get(to, ())}
-        try:
-            found.append(_converted(file, to, its))
-        except (click.UsageError, hs.errors.IncompatibleError, hs.errors.UnsupportedError) as error:
-            found.append({"to": to, "none": str(error)})
-    return found
+def _said(file: PlanFile, to: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what one of all notions says, or why it says nothing."""
+    its = {name: value for name, value in asked.items() if name in _NEEDED.get(to, ())}
+    try:
+        return _converted(file, to, its)
+    except (click.UsageError, hs.errors.IncompatibleError, hs.errors.UnsupportedError) as error:
+        return {"to": to, "none": str(error)}
 
 
 def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what one notion says, ready for JSON, or raise where it says nothing.
-
-    What is needed and not given is taken from the file.
-    """
+    """Return what one notion says, or raise; what is needed and not given is the file's."""
     needed = _NEEDED.get(to, ())
     for name in needed if to == "ApproxDP" else ():
         if given.keys().isdisjoint(needed) and getattr(file, name) is not None:
@@ -318,7 +319,6 @@ def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]
 
 
 def _numbers(result: Notion) -> dict[str, Any]:
-    """Return the parameters of a guarantee, ready for JSON."""
     if isinstance(result, hs.RenyiDP):
         return {"divergences": result.divergences}
     if isinstance(result, hs.FDP):
@@ -354,3 +354,167 @@ def _says(one: Mapping[str, Any]) -> str:
     else:
         found = [f"{name} {at_most(x)}{least.get(name, '')}" for name, x in numbers.items()]
     return f"{', '.join(found)}; {one['kind']}"
+
+
+_ATTACKS: Final = {
+    name: getattr(hs.calibration, name)
+    for name in ("Advantage", "TruePositiveRate", "BayesError", "Reconstruction")
+}
+
+
+@command(
+    "hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
+    "hockeystick solve rate=0.004 steps=14000 --epsilon 2 --delta 1e-5",
+    "hockeystick solve plan.toml --parameter epochs --whole --epsilon 2 -o shorter.toml",
+    takes="PLAN parameter epsilon delta target whole group tolerance accountant out force "
+    "verify short json verbose",
+    epsilon="Meet this epsilon; by default the plan file's.",
+    delta="The delta of --epsilon; by default the plan file's.",
+    out="Write the solved plan: a new .toml file.",
+)
+def solve(
+    given: Source,
+    parameter: str | None,
+    out: str | None,
+    force: bool,
+    verify: bool,
+    epsilon: Any,
+    delta: Any,
+    target: str | None,
+    **how: Any,
+) -> None:
+    """Print the value of one parameter that just meets a target.
+
+    It is on the safe side: the plan with it meets the target by a proven bound, and the next value,
+    one tolerance step on, provably does not unless the answer says otherwise. By default the number
+    is the one that the plan leaves out.
+    """
+    options.check_forms(verify)
+    path = None if out is None else show.out_path(out, (".toml",), force)
+    file, name, is_given = _unknown_of(given, parameter)
+    is_group, is_short = isinstance(file.plan, plans.OfGroup), options.is_given("short")
+    if verify and is_group:
+        raise click.UsageError("--verify does not know what is solved for a group: leave it out")
+    if path is not None:
+        plan_text(plans.for_one(file))  # what no file can hold is refused before the work
+    aim, planned = _aim(file, epsilon, delta, target), None
+    with progress(f"solving for {name}"):
+        asked = {name: value for name, value in how.items() if value is not None}
+        found = hs.calibrate(file.plan, name, aim, **asked)
+        if is_given and not is_short:
+            planned = _as_planned(file.plan, name, aim, how["accountant"])
+    verdict = verdict_of(found) if verify else None
+    stated = aim if isinstance(aim, hs.ApproxDP) else None
+    solved = replace(file, plan=found.plan, delta=stated.delta if stated else file.delta)
+    if path is not None:
+        show.write_whole(path, plan_text(plans.for_one(solved)), force)
+    if is_short:
+        # Whatever digits were left out, the plan would be another one than the one that is proven.
+        show.print_short(repr(found.value))
+    told = {**hs.answers.document(found), **show.heading(solved), "out": out, "as_planned": planned}
+    told |= {"schema": None} if is_group else {}
+    warned: tuple[hs.answers.Caution, ...] = ()
+    if stated and isinstance(found.achieved, hs.Certified):
+        warned = hs.answers.cautions(found.achieved, found.plan, delta=stated.delta)
+    told |= {"cautions": warned}
+    told |= {} if verdict is None else {"verification": show.verdict_fields(verdict)}
+    facts, more = _solved(name, found, out), _around(name, found, planned)
+    show.answer(told, facts, file=solved, cautions=warned, more=more, verdict=verdict)
+
+
+def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target:
+    if target is not None:
+        if epsilon is not None or delta is not None:
+            raise click.UsageError("give --target, or --epsilon and --delta; not both")
+        attack = target.partition("(")[0].strip()
+        aim: Any = _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
+        return cast(Target, aim)
+    wanted: Any = file.epsilon if epsilon is None else epsilon
+    if wanted is None:
+        raise click.UsageError("Give one target: --epsilon with --delta, or --target")
+    at = options.question(file, delta=delta).value
+    if at == 1:
+        raise click.UsageError("delta must be below 1 to be a target; at 1, every plan meets it")
+    return hs.ApproxDP(wanted, at)
+
+
+def _attack(name: str, text: str) -> Target:
+    """Return the bound on attacks that a text writes out, or raise."""
+    try:
+        call: Any = ast.parse(text.strip(), mode="eval").body
+        given = [ast.literal_eval(one) for one in call.args]
+        named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+        made: Target = _ATTACKS[name](*given, **named)
+    except (SyntaxError, TypeError, ValueError, AttributeError) as error:
+        wanted = ", ".join(signature(_ATTACKS[name]).parameters)
+        raise click.UsageError(f"--target {text!r}: {error}; write {name}({wanted})") from None
+    return made
+
+
+def _as_planned(
+    plan: hs.Mechanism, parameter: str, target: Target, by: str
+) -> dict[str, Any] | None:
+    """Return what a plan has with its own value, ready for JSON; None where no accountant says."""
+    constraint = constraint_of(target, by)
+    try:
+        found = constraint.evaluate(plan)
+    except hs.errors.HockeystickError:
+        return None
+    misses = (
+        hs.answers.Decision.MISSES if constraint.violates(found) else hs.answers.Decision.UNDECIDED
+    )
+    return {
+        "value": fields.value_at(plan, fields.locate(plan, parameter)),
+        "achieved": {"quantity": found.quantity, "lower": found.lower, "upper": found.upper},
+        "decision": str(hs.answers.Decision.MEETS if constraint.meets(found) else misses),
+    }
+
+
+def _solved(name: str, found: Calibrated, out: str | None) -> Iterator[show.Fact]:
+    value, achieved = (repr(found.value), "bold green"), found.achieved
+    yield "solved", Text.assemble(f"{found.extreme} {name} ", value, f" ({found.status})")
+    yield "target", str(found.target)
+    yield "achieved", f"{achieved.quantity} {show.between(achieved.lower, achieved.upper)}"
+    yield "written to", out or ""
+
+
+def _around(name: str, found: Calibrated, planned: dict[str, Any] | None) -> Iterator[show.Fact]:
+    yield str(found.status), found.status.meaning
+    yield "bracket", "from {!r} to {!r}".format(*found.bracket)
+    if planned is not None:
+        ends = show.between(planned["achieved"]["lower"], planned["achieved"]["upper"])
+        own = f"{name} {planned['value']}, {found.achieved.quantity} {ends}"
+        yield "as planned", f"{own}: {planned['decision']}"
+
+
+def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bool]:
+    """Return a plan, what to solve for, and whether the plan gives that itself.
+
+    In place of a number that it leaves out it has one to begin with.
+    """
+    wanted = parameter and parameter.replace("-", "_")
+    blanks = Blanks(wanted)
+    file = given.file(blanks)
+    left_out = [name for name in blanks.names if name not in given.values]
+    if len(left_out) > 1:
+        several = " and ".join(left_out)
+        raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
+    # The size of a group is given, and no number of the plan.
+    plan = file.plan.plan if isinstance(file.plan, plans.OfGroup) else file.plan
+    if wanted is not None:
+        fields.locate(plan, wanted)
+    elif not left_out:
+        paths = ", ".join(map(fields.spelled, fields.numeric_paths(plan)))
+        raise click.UsageError(f"Say --parameter, the number to solve for, one of {paths}")
+    if not left_out:
+        return file, str(wanted), True
+    (name,) = left_out
+    named = [x for x in fields.numeric_paths(file.plan) if fields.name_of(x) == name]
+    own = [x for x in named if any(fields.owner_of(file.plan, x) is one for one in blanks.owners)]
+    found = named if len(named) == 1 else own
+    if len(found) != 1:
+        paths = ", ".join(map(fields.spelled, named))
+        raise click.UsageError(f"Give {name} a number, and say --parameter, one of {paths}")
+    if wanted is not None and fields.locate(file.plan, wanted) != found[0]:
+        raise click.UsageError(f"The plan leaves out {name}, and --parameter is {wanted}")
+    return file, wanted or (name if len(named) == 1 else fields.spelled(found[0])), False

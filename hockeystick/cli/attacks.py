@@ -29,6 +29,8 @@ _CURVE: Final = (0.0, *(10 ** (k / 20 - 6) for k in range(100)), *(k / 100 for k
 _READ_AT: Final = 0.01
 _PRIOR: Final = 0.5
 _TABLE: Final = ".csv"
+# What audit says without -v.
+_SHOWN: Final = {"found", "claimed", "rates"}
 
 
 @command(
@@ -93,7 +95,6 @@ def tradeoff(
 def _told(
     label: str, file: PlanFile, f: TradeOff, rates: Sequence[float], read_at: float
 ) -> dict[str, Any]:
-    """Return what an attacker could learn of a plan, all on the attacker's side, for JSON."""
     _, *about = show.heading(file).items()
     ends = zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True)
     return {
@@ -155,9 +156,9 @@ def audit(
     verdict = Text.assemble((found.word, style), f" {found.sure}") if found.word else ""
     show.answer(
         {"version": hs.__version__, **about, **found.as_dict()},
-        [("verdict", verdict), *found.facts],
+        [("verdict", verdict), *(fact for fact in found.facts if fact[0] in _SHOWN)],
         file=file,
-        more=[("meaning", found.meaning)],
+        more=[("meaning", found.meaning), *(x for x in found.facts if x[0] not in _SHOWN)],
         assumptions=found.said.assumptions,
         status=int(found.is_refuted),
     )

@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "ledger": "Keep privacy budgets that jobs and machines share.",
 }
 _MODULES: Final = {
-    **dict.fromkeys(("epsilon", "delta", "verify", "compare", "convert"), "asking"),
+    **dict.fromkeys(("epsilon", "delta", "verify", "compare", "convert", "solve"), "asking"),
     **dict.fromkeys(("tradeoff", "audit"), "attacks"),
     **dict.fromkeys(("init", "check", "report", "explore"), "files"),
 }

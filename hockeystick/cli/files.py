@@ -16,14 +16,6 @@ from click.core import ParameterSource
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._suggest import same_name
-from hockeystick.answers import (
-    Decision,
-    in_words,
-    registration,
-    steps_rules,
-    suggested_delta,
-    units_of,
-)
 from hockeystick.answers.cautions import caution_of_delta, reservation
 from hockeystick.answers.registration import BLANK
 from hockeystick.cli import options, show
@@ -32,7 +24,7 @@ from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.options import MISSED
 from hockeystick.cli.plans import STDIN, Source, on_a_page
 from hockeystick.cli.progress import progress
-from hockeystick.cli.sweep import GridFile, grid_file
+from hockeystick.cli.sweep import grid_file
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text, problems_in
@@ -83,7 +75,6 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
 
 
 def _text(like: str, name: str) -> str:
-    """Return the text to begin with."""
     mechanism = str(same_name(like, RELEASES))
     if mechanism in RELEASES:
         return template_of(mechanism, name)
@@ -92,8 +83,8 @@ def _text(like: str, name: str) -> str:
     if given.content is not None:
         text = given.content.decode("utf-8-sig")
         return plan_text(held) if text.lstrip().startswith("{") else text
-    units = units_of(held.plan)
-    delta = {} if units is None else {"delta": plain(suggested_delta(units))}
+    units = hs.answers.units_of(held.plan)
+    delta = {} if units is None else {"delta": plain(hs.answers.suggested_delta(units))}
     return template_of_plan(held.plan, name, **delta)
 
 
@@ -133,13 +124,15 @@ _LINE: Final = re.compile(r"\(at line (\d+), |\bline (\d+)\b")
 def _checked(text: str) -> dict[str, Any]:
     """Return what is wrong with a plan or grid file or a text, or what it means, for JSON."""
     name, problems, meaning = text, list[str](), list[str]()
-    file: PlanFile | None = None
+    cautions, at = list[hs.answers.Caution](), dict[str, float | None]()
     try:
         given = Source.of(text)
         name = given.name
         content = given.content or b""
         if re.search(rb"(?m)^\s*\[grid[\].]", content):
-            meaning = _grid(grid_file(content))
+            grid, question, _ = grid_file(content)
+            sizes = ", ".join(f"{len(values)} of {key}" for key, values in grid.items())
+            meaning = [f"a grid for hockeystick sweep: {sizes}", f"finds {question.find}"]
         else:
             problems = [] if given.content is None else list(problems_in(content))
             left_out = given.left_out() if problems else None
@@ -148,52 +141,40 @@ def _checked(text: str) -> dict[str, Any]:
                 problems, meaning = [], [f"{found}; epsilon needs {left_out}"]
             elif not problems:
                 file = given.file()
-                meaning = _plan(file)
+                meaning, at = _meaning(file), {"delta": file.delta, "epsilon": file.epsilon}
+                unusual = None if file.delta is None else caution_of_delta(file.delta, file.plan)
+                cautions = [unusual] if unusual else []
     except HockeystickError as error:
         problems = [str(error).removeprefix(f"{name}: ")]
-    at = {} if file is None else {"delta": file.delta, "epsilon": file.epsilon}
-    unusual = None
-    if file is not None and file.delta is not None:
-        unusual = caution_of_delta(file.delta, file.plan)
-    lines = [found and int(found[1] or found[2]) for found in map(_LINE.search, problems)]
     return {
         "file": name,
         "well_formed": not problems,
         "problems": problems,
-        "lines": lines,
+        "lines": [one and int(one[1] or one[2]) for one in map(_LINE.search, problems)],
         "meaning": meaning,
-        "cautions": [unusual] if unusual else [],
+        "cautions": cautions,
         **at,
     }
 
 
+def _meaning(file: PlanFile) -> list[str]:
+    said = [*hs.answers.in_words(file.plan), *hs.answers.steps_rules(file.plan)]
+    if file.plan.adjacency is not None:
+        said.append(f"neighbours: {file.plan.adjacency}")
+    if file.delta is not None:
+        said.append(f"asks for epsilon at delta = {plain(file.delta)}")
+    if file.epsilon is not None:
+        said.append(f"asks for delta at epsilon = {plain(file.epsilon)}")
+    return said if {file.delta, file.epsilon} != {None} else [*said, "no delta: give --delta"]
+
+
 def _lines(checked: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with a file, or what it means."""
     problems = checked["problems"]
     many = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
     verdict = click.style(many, "red") if problems else click.style("well-formed", "green")
     yield f"{on_one_line(checked['file'])}: {verdict}"
     cautions = [f"caution: {one.text}" for one in checked["cautions"]]
     yield from (f"  {on_one_line(x)}" for x in problems or [*checked["meaning"], *cautions])
-
-
-def _grid(file: GridFile) -> list[str]:
-    """Return what a grid file is for."""
-    sizes = [f"{len(values)} of {name}" for name, values in file.grid.items()]
-    return [f"a grid for hockeystick sweep: {', '.join(sizes)}", f"finds {file.question.find}"]
-
-
-def _plan(file: PlanFile) -> list[str]:
-    """Return a plan in words, its neighbours, and where it is asked."""
-    asked = {"epsilon": ("delta", file.delta), "delta": ("epsilon", file.epsilon)}
-    found = [
-        f"asks for {what} at {name} = {plain(value)}"
-        for what, (name, value) in asked.items()
-        if value is not None
-    ]
-    neighbours = [] if file.plan.adjacency is None else [f"neighbours: {file.plan.adjacency}"]
-    found = found or ["no delta: give --delta"]
-    return [*in_words(file.plan), *steps_rules(file.plan), *neighbours, *found]
 
 
 _PAGE: Final = ".html"
@@ -260,10 +241,9 @@ def report(
 
 
 def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) -> NoReturn:
-    """Write an entry for the registry, and say what it still needs."""
     answer = ask(file, at)
     about = {"title": file.title, "source": file.source, "notes": file.notes}
-    text = registration(answer, file.plan, delta=at.value, **about)
+    text = hs.answers.registration(answer, file.plan, delta=at.value, **about)
     show.write_whole(path, text, force)
     blanks = f"{text.count(BLANK)} to be filled in"
     show.answer({}, [("written to", str(path)), ("answer", str(answer)), ("blanks", blanks)])
@@ -306,8 +286,8 @@ def _found(findings: Findings) -> Iterator[tuple[str, str, int]]:
     """Yield what budget, audit, ledger and verifier say, each with its exit status."""
     subject, verdict = findings.subject, findings.verdict
     if findings.decision is not None:
-        meets = findings.decision is Decision.MEETS
-        but = reservation(subject.delta, units_of(subject.described)) if meets else ""
+        meets = findings.decision is hs.answers.Decision.MEETS
+        but = reservation(subject.delta, hs.answers.units_of(subject.described)) if meets else ""
         limit = f"{findings.decision}: epsilon at most {plain(subject.budget or 0.0)}"
         yield "budget", f"{limit}, but {but}" if but else limit, 0 if meets else MISSED
     if findings.audited is not None and findings.audited.is_refuted:
@@ -316,14 +296,13 @@ def _found(findings: Findings) -> Iterator[tuple[str, str, int]]:
         if not ledger.check.sound:
             yield "ledger", f"not sound: {ledger.check.problems[0]}", _WRONG
         covered = 0 if ledger.covers(subject.plan) else MISSED
-        yield "ledger", ledger.verdict(subject.plan), covered
+        yield "ledger", ledger.verdict(subject.plan).removeprefix("ledger "), covered
     if verdict is not None:
         said = f"{verdict.status}: {verdict.reason or 'every claim holds'}"
         yield "verdict", said, verdict.exit_status
 
 
 def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered | None:
-    """Return what the ledger says of a dataset, where one is named."""
     if dataset is None:
         source = click.get_current_context().get_parameter_source("url")
         if source is ParameterSource.COMMANDLINE or head is not None:

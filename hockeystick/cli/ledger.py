@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _NOT_SOUND: Final = 1
 _SHOWN: Final = {"left", "budget", "spent", "next release", "room for", "unresolved"}
-_OPEN: Final = "hockeystick ledger init census --budget 'ZCDP(rho=0.5)' --ledger ledger.db"
-_RESERVE: Final = "hockeystick ledger reserve census 'Gaussian(4)' --key run-7 --ledger ledger.db"
+_OPEN: Final = "init census --budget 'ZCDP(rho=0.5)'"
+_RESERVE: Final = "reserve census 'Gaussian(4)' --key run-7"
 _AT: Final = "Show it in epsilon at this delta too."
 _HEADS: Final = "a head that was noted, or a file that ledger status --json printed"
 
@@ -36,8 +36,8 @@ _HEADS: Final = "a head that was noted, or a file that ledger status --json prin
     cls=Group,
     epilog=examples(
         f"export {LEDGER}=ledger.db",
-        "hockeystick ledger init census --budget 'ZCDP(rho=0.5)'",
-        "hockeystick ledger reserve census 'Gaussian(4)' --key run-7",
+        f"hockeystick ledger {_OPEN}",
+        f"hockeystick ledger {_RESERVE}",
         "hockeystick ledger commit census run-7",
         "hockeystick ledger status",
     ),
@@ -54,6 +54,12 @@ def ledger() -> None:
     """Run one of the commands."""
 
 
+def _command(*lines: str, takes: str, **helps: str) -> Callable[[Any], Any]:
+    """Return the decorator for a command of the ledger's; its examples are without what is here."""
+    whole = (f"hockeystick ledger {one.replace(' ', ' --ledger ledger.db ', 1)}" for one in lines)
+    return command(*whole, takes=f"{takes} ledger json", of=ledger, **helps)
+
+
 def named(url: str | None) -> str:
     """Return where the ledger is, or raise where nobody says."""
     if not url:
@@ -62,7 +68,6 @@ def named(url: str | None) -> str:
 
 
 def _all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
-    """Return datasets to be read, all where none are named."""
     names = tuple(datasets) or hs.ledger.datasets(named(url))
     return [hs.Ledger(named(url), name, read_only=True) for name in dict.fromkeys(names)]
 
@@ -77,13 +82,10 @@ def _delta_of(given: Any) -> float | None:
     return float(value)
 
 
-@command(
+@_command(
     _OPEN,
-    "hockeystick init sgd.toml",
-    "hockeystick ledger init sgd --budget 'ApproxDP(2, 1e-6)' --expected sgd.toml "
-    "--ledger ledger.db",
-    takes="DATASET budget adjacency expected within ledger json verbose",
-    of=ledger,
+    "init sgd --budget 'ApproxDP(2, 1e-6)' --expected plan.toml",
+    takes="DATASET budget adjacency expected within verbose",
 )
 def init(
     dataset: str, budget: str, expected: str | None, url: str | None, **terms: str | None
@@ -105,13 +107,7 @@ def init(
     _print_status([made], _delta_of(None))
 
 
-@command(
-    _OPEN,
-    "hockeystick ledger status census --delta 1e-6 --ledger ledger.db",
-    takes="DATASETS delta ledger json verbose",
-    of=ledger,
-    delta=_AT,
-)
+@_command(_OPEN, "status census --delta 1e-6", takes="DATASETS delta verbose", delta=_AT)
 def status(datasets: tuple[str, ...], delta: Any, url: str | None) -> None:
     """Print what is left of budgets; of all where no dataset is named.
 
@@ -123,7 +119,7 @@ def status(datasets: tuple[str, ...], delta: Any, url: str | None) -> None:
     _print_status(_all_opened(url, datasets), at)
 
 
-@command(_OPEN, _RESERVE, takes="DATASET PLAN key also resume note ledger json", of=ledger)
+@_command(_OPEN, _RESERVE, takes="DATASET PLAN key also resume note")
 def reserve(
     dataset: str,
     given: plans.Source,
@@ -155,13 +151,7 @@ def reserve(
         click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
 
 
-@command(
-    _OPEN,
-    _RESERVE,
-    "hockeystick ledger commit census run-7 --ledger ledger.db",
-    takes="DATASET KEY [PLAN] note ledger json",
-    of=ledger,
-)
+@_command(_OPEN, _RESERVE, "commit census run-7", takes="DATASET KEY [PLAN] note")
 def commit(dataset: str, key: str, given: plans.Source | None, note: str, url: str | None) -> None:
     """Record that what was reserved has run.
 
@@ -174,13 +164,7 @@ def commit(dataset: str, key: str, given: plans.Source | None, note: str, url: s
     _print_reservation(held, f"{held.key}: {held.state}")
 
 
-@command(
-    _OPEN,
-    _RESERVE,
-    "hockeystick ledger release census run-7 --note 'never began' --ledger ledger.db",
-    takes="DATASET KEY note ledger json",
-    of=ledger,
-)
+@_command(_OPEN, _RESERVE, "release census run-7 --note 'never began'", takes="DATASET KEY note")
 def release(dataset: str, key: str, note: str, url: str | None) -> None:
     """Give back what was reserved: nothing of it was released, and nothing will be.
 
@@ -191,13 +175,7 @@ def release(dataset: str, key: str, note: str, url: str | None) -> None:
     _print_reservation(held, f"{held.key}: {held.state}")
 
 
-@command(
-    _OPEN,
-    "hockeystick ledger log census --ledger ledger.db",
-    takes="DATASET delta ledger json",
-    of=ledger,
-    delta=_AT,
-)
+@_command(_OPEN, "log census", takes="DATASET delta", delta=_AT)
 def log(dataset: str, delta: Any, url: str | None) -> None:
     """Print what happened: who reserved, committed and released what, when and why."""
     from hockeystick.ledger.dataset import terms_of
@@ -205,23 +183,22 @@ def log(dataset: str, delta: Any, url: str | None) -> None:
 
     at = _delta_of(delta)
     entries = hs.Ledger(named(url), dataset, read_only=True).history()
-    rows = show.table("", "when (UTC)", "", "what counts", "price, then spent", "who, why")
+    facts: list[show.Fact] = []
     for one in entries_told(entries, terms_of(entries[0]), at):
-        entry = one.entry
-        done = Text(one.done, "bold").append(f"\n{entry.key}" if entry.key else "", "not bold")
-        who = Text("\n").join(map(show.one_line, filter(None, (entry.by, entry.note))))
-        costs = "\n".join(filter(None, (one.price, one.spent, one.epsilon)))
-        rows.add_row(str(entry.seq), one.at, done, show.one_line(one.what), costs, who)
+        entry, label = one.entry, f"{one.entry.seq} {one.done}"
+        spent = f"spent then {', '.join(filter(None, (one.spent, one.epsilon)))}"
+        about = ", ".join(filter(None, (entry.key, f"{one.at} UTC", entry.by, entry.note)))
+        costs = f"costs {one.price}; {spent}" if one.price else spent
+        facts += [(label, about), (label, one.what), (label, costs)]
     told = {"version": hs.__version__, "entries": [asdict(entry) for entry in entries]}
-    show.answer(told, (), rows)
+    show.answer(told, facts)
 
 
-@command(
+@_command(
     _OPEN,
-    "hockeystick ledger status --json --ledger ledger.db > heads.json",
-    "hockeystick ledger verify --head heads.json --ledger ledger.db",
-    takes="DATASETS head ledger json",
-    of=ledger,
+    "status --json > heads.json",
+    "verify --head heads.json",
+    takes="DATASETS head",
     head=f"Of one dataset, {_HEADS}.",
 )
 def verify(datasets: tuple[str, ...], head: str | None, url: str | None) -> None:
@@ -264,7 +241,6 @@ def _heads(path: str) -> Mapping[str, str]:
 
 
 def _print_reservation(one: Reservation, words: str) -> None:
-    """Print a reservation: as JSON, or in words."""
     if not options.is_given("json"):
         click.echo(words)
         return
@@ -305,7 +281,6 @@ def _open_keys(entries: Iterable[Entry]) -> list[str]:
 
 
 def _status_as_dict(status: LedgerStatus, delta: float | None) -> dict[str, Any]:
-    """Return a status, ready for JSON; guarantees as ``describe`` writes them."""
     from hockeystick.reports.ledger import in_epsilon
 
     found = in_epsilon(status, delta)

@@ -148,17 +148,14 @@ def _project() -> tuple[str, Mapping[str, Any]]:
     if path is None:
         return "", {}
     try:
-        tool = tomllib.loads(path.read_text("utf-8")).get("tool", {})
-    except (OSError, ValueError) as error:
+        table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("hockeystick", {})
+        unknown = [f"{key} = {value!r}" for key, value in table.items() if key not in _CHECKED]
+    except (OSError, ValueError, AttributeError) as error:
         raise click.UsageError(f"{path} cannot be read: {error}") from None
     source = f"{_TABLE} of {path}"
-    table = tool.get("hockeystick", {}) if isinstance(tool, dict) else {}
-    for key, value in table.items() if isinstance(table, dict) else [(_TABLE, table)]:
-        if key not in _CHECKED:
-            allowed = ", ".join(_CHECKED)
-            raise click.UsageError(
-                f"{source}: its keys must be of {allowed}; got {key} = {value!r}"
-            )
+    if unknown:
+        allowed = ", ".join(_CHECKED)
+        raise click.UsageError(f"{source}: its keys must be of {allowed}; got {unknown[0]}")
     return source, table
 
 
@@ -170,9 +167,8 @@ def taken() -> list[dict[str, Any]]:
 
 def default_lines() -> list[str]:
     """Return the same in words, the first time that it is asked for."""
-    found = [
-        f"{one['name']} = {one['value']}: not given, taken from {one['source']}" for one in taken()
-    ]
+    said = "{name} = {value}: not given, taken from {source}"
+    found = [said.format(**one) for one in taken()]
     taken().clear()
     return found
 

@@ -153,6 +153,11 @@ _HOW: Final = (
 )
 
 
+def standard_input(most: int = -1) -> bytes:
+    """Return what there is to be read."""
+    return b"" if sys.stdin is None else sys.stdin.buffer.read(most)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -176,7 +181,7 @@ class Source:
         size = 1 if group is None else _validate.count("group", group, _SIZE)
         content = None
         if text == STDIN:
-            content = b"" if sys.stdin is None else sys.stdin.buffer.read(MOST_BYTES + 1)
+            content = standard_input(MOST_BYTES + 1)
         elif not is_call_text(text):
             content = content_of(text)
         return cls(text, content, values or {}, size)
@@ -223,9 +228,10 @@ class Source:
             file = plan_in(self.content, self.name, fields, blanks)
         try:
             file = replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
-        except ParameterError as error:
-            for name in _ASKED & of_plan.keys():
-                error.add_note(f"where to ask is said by --{name}")
+        except ParameterError:
+            if asked := _ASKED & of_plan.keys():
+                flags = " and ".join(f"--{name}" for name in sorted(asked))
+                raise click.UsageError(f"where to ask is said by {flags}, not NAME=VALUE") from None
             raise
         return _for_group(file, self.group)
 
@@ -254,7 +260,6 @@ def sources(words: Sequence[str], group: Any = None) -> list[Source]:
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the words that stand for plans, and the values by their names, or raise."""
     texts: list[str] = []
     values: dict[str, str] = {}
     for word in words:

@@ -112,7 +112,7 @@ def _print(above: Sequence[Fact], tables: Sequence[Table], below: Sequence[Fact]
     blocks: list[RenderableType] = [_grid([*above, *below])]
     if tables:
         parted = (one for table in tables for one in ("", table))
-        blocks = [_grid(above), *parted, _grid(below)]
+        blocks = [_grid(above), *parted, "", _grid(below)]
     with console.capture() as captured:
         for block in (*blocks, *map(one_line, options.default_lines())):
             console.print(block)

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import islice, product
 from math import prod
 from pathlib import Path
@@ -20,25 +20,13 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.auto import ACCOUNTANTS
-from hockeystick.answers import cautions
+from hockeystick.calibration.sweeps import sweep as sweeps
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
-from hockeystick.calibration.sweeps.sweep import (
-    ANSWERED_BY,
-    CAUTION,
-    ENDINGS,
-    ERROR,
-    cells_of,
-    columns_of,
-    grid_of,
-    journal_of,
-    kept_for,
-    read_rows,
-    scalar,
-)
 from hockeystick.cli import show
 from hockeystick.cli.command import command
-from hockeystick.cli.progress import WORKERS, Progress, processes, progress, seconds
+from hockeystick.cli.progress import WORKERS, Progress, processes, progress
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError, PlanFileError
+from hockeystick.io import parse
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.io.vocabulary import refuse_unknown
 from hockeystick.mechanisms import DPSGD
@@ -81,7 +69,6 @@ class FileQuestion:
     asked: Mapping[str, Any]
 
     def __call__(self, **cell: Any) -> dict[str, Any]:
-        """Return the answer at one cell as columns, with what it is of and what to know of it."""
         plan, at = self.plan(cell), self.at(cell)
         how = {name: one for name, one in self.asked_at(cell).items() if name not in _AT}
         answer: Any
@@ -91,8 +78,9 @@ class FileQuestion:
             found = hs.calibrate(plan, self.find, hs.ApproxDP(**at), **how)
             answer, plan = found.achieved, found.plan
         first: dict[str, Any] = {self.needed[0]: at[self.needed[0]]}
-        warned = " ".join(one.text for one in cautions(answer, plan, **first))
-        return {**columns_of(found, cell), **self.about(cell), CAUTION: warned or None}
+        warned = " ".join(one.text for one in hs.answers.cautions(answer, plan, **first))
+        columns = sweeps.columns_of(found, cell) | self.about(cell)
+        return columns | {sweeps.CAUTION: warned or None}
 
     def about(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a row says besides its cell and its answer: what was asked, and where."""
@@ -185,7 +173,6 @@ def grid_file(content: bytes) -> GridFile:
 
 
 def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """Take a table out of a document, or raise where there is none."""
     table = document.pop(name, None)
     if not isinstance(table, dict) or not table:
         raise PlanFileError(f"a grid file needs a table [{name}]")
@@ -214,7 +201,6 @@ def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> No
 
 
 def _values(name: str, given: Any) -> tuple[Any, ...]:
-    """Return the values of one parameter, or raise."""
     where = f"[grid].{name}"
     if isinstance(given, list) and given and not any(isinstance(x, dict | list) for x in given):
         _check_kinds(name, given)
@@ -276,15 +262,15 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
     if out is None:
         raise click.UsageError("Missing -o FILE, where the rows go: .csv or .jsonl")
     count = _validate.count("workers", workers, WORKERS)
-    path = show.out_path(out, ENDINGS, force or journal_of(Path(out)).exists())
+    path = show.out_path(out, sweeps.ENDINGS, force or sweeps.journal_of(Path(out)).exists())
     file = load_grid(grid)
     try:
         told = _swept(file, str(path), count, force)
     except OSError as error:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
     except KeyboardInterrupt:
-        kept, cells = kept_for(path), prod(map(len, file.grid.values()))
-        stays = f": {kept:,} of {cells:,} kept in {journal_of(path)}; run again to go on"
+        kept, cells = sweeps.kept_for(path), prod(map(len, file.grid.values()))
+        stays = f": {kept:,} of {cells:,} kept in {sweeps.journal_of(path)}; run again to go on"
         raise KeyboardInterrupt(f"interrupted{stays if kept else ''}") from None
     before = f", {told['resumed']:,} of them answered before" if told["resumed"] else ""
     errors = f"in {told['errors']:,} rows; first: {told['first_error']}"
@@ -292,7 +278,7 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
     places = ", ".join(f"{name} = {plain(value)}" for name, value in told["at"].items())
     facts: list[show.Fact] = [
         ("file", show.one_line(told["out"], "bold green")),
-        ("rows", f"{told['rows']:,}{before}, in {seconds(told['seconds'])}"),
+        ("rows", f"{told['rows']:,}{before}, in {told['seconds']:.1f} s"),
         ("no answer", errors if told["errors"] else ""),
         ("caution", Text(f"{many} {told['first_caution']}", "yellow") if told["cautions"] else ""),
         ("found", f"{told['find']} at {places}" if places else told["find"]),
@@ -302,20 +288,19 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
 
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any]:
-    """Sweep, and return what became of it, ready for JSON."""
-    resumed, asked, start = None, file.question.asked, time.perf_counter()
+    asked, start, done = file.question.asked, time.perf_counter(), dict[str, int]()
     with progress("sweeping") as tell, processes(workers) as executor:
 
         def report(answered: int, cells: int) -> None:
-            nonlocal resumed
-            resumed = answered if resumed is None else resumed
+            done.setdefault("resumed", answered)
             tell(answered, cells)
 
         in_flight = None if executor is None else 2 * workers
         how: dict[str, Any] = {"in_flight": in_flight, "replace": force}
         rows = list(hs.sweep(file.grid, file.question, executor, out=out, progress=report, **how))
     errors, warned = (
-        [str(row[name]) for row in rows if row.get(name) is not None] for name in (ERROR, CAUTION)
+        [str(row[name]) for row in rows if row.get(name) is not None]
+        for name in (sweeps.ERROR, sweeps.CAUTION)
     )
     return {
         "version": hs.__version__,
@@ -329,7 +314,7 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any
         "first_error": errors[0] if errors else None,
         "cautions": len(warned),
         "first_caution": warned[0] if warned else None,
-        "resumed": resumed,
+        **done,
         "seconds": time.perf_counter() - start,
     }
 
@@ -367,24 +352,20 @@ def verify_rows(out: str, grid: str | None, workers: Any) -> NoReturn:
 def _verified(
     out: str, grid: str, file: GridFile, tell: Progress, run: Callable[..., Iterable[Any]]
 ) -> list[dict[str, Any]]:
-    """Return what the verifier says of each row of a file, ready for JSON.
-
-    Raises:
-        AnswerError: If the file cannot be read, or its rows are not those of the grid.
-    """
-    cells, rows = list(cells_of(grid_of(file.grid))), read_rows(Path(out))
+    cells = list(sweeps.cells_of(sweeps.grid_of(file.grid)))
+    rows = sweeps.read_rows(Path(out))
     if len(rows) != len(cells):
         needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
         raise AnswerError(f"{out} must have {needed}")
     verdicts: list[dict[str, Any]] = []
     asked: list[tuple[str, FileQuestion, Mapping[str, Any], _Row]] = []
     for number, (cell, row) in enumerate(zip(cells, rows, strict=True), 1):
-        where = f"{out}, row {number}"
-        _check_row(where, row, cell, grid)
-        about = {"row": number, "parameters": {name: scalar(x) for name, x in cell.items()}}
-        verdicts.append({**about, "status": _NO_ANSWER, "reason": row[ERROR]})
-        if not row[ERROR]:
-            _check_row(where, row, file.question.about(cell), grid, asked=True)
+        where, reason = f"{out}, row {number}", row[sweeps.ERROR]
+        _check_row(where, row, cell, {} if reason else file.question.about(cell), grid)
+        parameters = {name: sweeps.scalar(value) for name, value in cell.items()}
+        verdict = {"row": number, "parameters": parameters, "status": _NO_ANSWER, "reason": reason}
+        verdicts.append(verdict)
+        if not reason:
             asked.append((where, file.question, cell, row))
     answered = [one for one in verdicts if not one["reason"]]
     found = zip(answered, run(_judged, *zip(*asked, strict=True)) if asked else (), strict=True)
@@ -395,25 +376,17 @@ def _verified(
 
 
 def _check_row(
-    where: str, row: _Row, expected: Mapping[str, object], grid: str, *, asked: bool = False
+    where: str, row: _Row, cell: Mapping[str, Any], about: Mapping[str, Any], grid: str
 ) -> None:
     """Raise unless a row has the parameters of its cell; what was asked older files do not say."""
-    for name, value in expected.items():
+    for name, value in {**cell, **about}.items():
         found = row.get(name)
-        if found is None and not asked:
+        if found is None and name in cell:
             raise AnswerError(f"{where} has no column {name}: these are not the rows of {grid}")
-        wanted = "" if value is None else str(scalar(value))
-        is_left_out = asked and (not found or name == "version")
-        if not is_left_out and not _same(str(found), wanted):
+        wanted = "" if value is None else str(sweeps.scalar(value))
+        is_left_out = name in about and (not found or name == "version")
+        if not is_left_out and found != wanted and parse(str(found)) != parse(wanted):
             raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
-
-
-def _same(one: str, other: str) -> bool:
-    """Return whether two texts are the same, or the same number."""
-    try:
-        return one == other or Decimal(one) == Decimal(other)
-    except InvalidOperation:
-        return False
 
 
 def _judged(
@@ -450,7 +423,7 @@ def _judged(
 
 def _misnamed(question: FileQuestion, cell: Mapping[str, Any], row: _Row) -> str:
     """Return why the accountant that a row names cannot have proven it; nothing where it can."""
-    column = ANSWERED_BY if ACCOUNTANT in cell else ACCOUNTANT
+    column = sweeps.ANSWERED_BY if ACCOUNTANT in cell else ACCOUNTANT
     named = row.get(column, "")
     asked = question.asked_at(cell).get(ACCOUNTANT, "auto")
     if named not in ACCOUNTANTS or named == "auto":
@@ -461,9 +434,7 @@ def _misnamed(question: FileQuestion, cell: Mapping[str, Any], row: _Row) -> str
 
 
 def _number(row: _Row, name: str) -> float:
-    """Return the number in a column, exactly, or raise."""
-    text = row.get(name, "")
-    try:
-        return int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        raise AnswerError(f"{name} must be a number; it is {text!r}") from None
+    value = parse(row.get(name, ""))
+    if not isinstance(value, int | float):
+        raise AnswerError(f"{name} must be a number; it is {row.get(name, '')!r}")
+    return value

@@ -5,7 +5,7 @@ import math
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,7 @@ from hockeystick.io import load_plan, parse_plan
 from hockeystick.io.plan_file import plan_in
 from hockeystick.io.templates import plan_schema, template_of
 from hockeystick.io.vocabulary import RELEASES
-
-Run = Callable[..., Any]
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Run, Write
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))

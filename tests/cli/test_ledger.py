@@ -8,7 +8,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli.options import LEDGER
 from hockeystick.ledger import Ledger
-
-Run = Callable[..., tuple[int, str, str]]
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Run, Write
 
 # rho 1/4: two of them are the whole budget.
 QUARTER = hs.Gaussian(2.0) ** 2

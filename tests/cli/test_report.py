@@ -4,19 +4,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.numerals import at_most
+from tests.cli.conftest import Run, Write
 
 pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
 
-Run = Callable[..., tuple[int, str, str]]
-Write = Callable[[str | bytes], str]
 
 ROOT = Path(__file__).parents[2]
 PLAN = "title = 'Nine queries'\ndelta = 1e-5\n[dpsgd]\nrate = 1\nsteps = 9\nnoise_multiplier = 4\n"

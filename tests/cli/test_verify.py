@@ -14,8 +14,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import verifier
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Run
 
 FLAGS = ("rate=0.01", "steps=1000", "noise_multiplier=1")
 ASKED = ("epsilon", *FLAGS, "--delta", "1e-5")

@@ -54,7 +54,9 @@ def ledger() -> None:
     """Run one of the commands."""
 
 
-def _command(*lines: str, takes: str, **helps: str) -> Callable[[Any], Any]:
+def _command(
+    *lines: str, takes: str, **helps: str
+) -> Callable[[Callable[..., None]], click.Command]:
     """Return the decorator for a command of the ledger's; its examples are without what is here."""
     whole = (f"hockeystick ledger {one.replace(' ', ' --ledger ledger.db ', 1)}" for one in lines)
     return command(*whole, takes=f"{takes} ledger json", of=ledger, **helps)

@@ -39,7 +39,7 @@ def test_a_plan_file_becomes_a_page(
     status, said, err = run("report", plan, "-o", str(out))
     answer = hs.epsilon(NINE, delta=1e-5)
     assert (status, err) == (0, "")
-    assert f"written to {out} answer {answer}" in " ".join(said.split())
+    assert "".join(f"written to {out} answer {answer}".split()) in "".join(said.split())
     words = visible(out)
     assert f"epsilon ≤ {at_most(answer.upper)} at delta = 1e-05" in words
     assert "Nine queries" in words

@@ -20,6 +20,7 @@ _ALIASES: Final = {
     "t": ("steps", "rounds"),
     "num_steps": ("steps", "rounds"),
     "lot_size": ("batch_size",),
+    "batch": ("batch_size",),
     "add_or_remove": ("add-remove",),
     "unbounded": ("add-remove",),
     "bounded": ("replace-one",),

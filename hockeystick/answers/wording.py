@@ -18,7 +18,7 @@ def in_words(plan: Mechanism) -> tuple[str, ...]:
         >>> plan = hs.DPSGD(examples=50_000, batch_size=500, epochs=3, noise_multiplier=1)
         >>> for line in hs.answers.in_words(plan @ hs.Laplace(2)):
         ...     print(line)
-        DP-SGD on 50,000 examples: Poisson batches of 500 on average (rate 0.01), noise ...
+        DP-SGD on 50,000 examples: noise multiplier 1, 3 epochs, Poisson batches of 500 on ...
         Laplace (scale 2)
     """
     return tuple(_words(part) for part in _parts(plan))
@@ -80,7 +80,7 @@ def _words(plan: Mechanism) -> str:
         batches += ", the rest dropped"
     extra = "" if plan.extra is None else f"; besides, {plan.extra}"
     noise = f"noise multiplier {plain(plan.noise_multiplier)}"
-    return f"DP-SGD{on}: {batches}, {noise}, {_length(plan)}{_schedules(plan)}{extra}"
+    return f"DP-SGD{on}: {noise}, {_length(plan)}, {batches}{_schedules(plan)}{extra}"
 
 
 def _length(plan: DPSGD) -> str:

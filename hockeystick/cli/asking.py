@@ -1,10 +1,15 @@
-"""The commands ``epsilon``, ``delta``, ``compare`` and ``convert``: what a plan costs."""
+"""The commands ``epsilon``, ``delta``, ``verify``, ``compare``, ``convert`` and ``solve``."""
 
 from __future__ import annotations
 
+import ast
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 from rich.text import Text
@@ -14,14 +19,24 @@ from hockeystick.accountants import Answer
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits import GaussianLimit
 from hockeystick.accountants.rdp import RDP
+from hockeystick.calibration import Calibrated
+from hockeystick.calibration.solve import fields
+from hockeystick.calibration.solve.targets import Target, constraint_of
+from hockeystick.calibration.sweeps.sweep import ENDINGS
 from hockeystick.cli import options, plans, show
 from hockeystick.cli.command import command
-from hockeystick.cli.progress import progress, seconds
-from hockeystick.cli.verify import end_with, verdict_of
+from hockeystick.cli.plans import Source
+from hockeystick.cli.progress import progress
 from hockeystick.io import PlanFile, parse
+from hockeystick.io.call_text import is_call_text
+from hockeystick.io.plan_file import plan_text
+from hockeystick.io.vocabulary import Blanks
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
+
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
 
 
 @command(
@@ -30,9 +45,9 @@ from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, 
     "hockeystick epsilon rate=0.004 steps=14000 noise_multiplier=1.1 --delta 1e-5",
     takes="PLAN group delta at_most accountant tolerance digits verify short json verbose",
 )
-def epsilon(words: tuple[str, ...], group: Any, delta: Any, **how: Any) -> None:
+def epsilon(given: Source, delta: Any, **how: Any) -> None:
     """Print the epsilon that a plan costs at a delta."""
-    _answer({"delta": delta}, words, group, **how)
+    _answer(given, {"delta": delta}, **how)
 
 
 @command(
@@ -40,66 +55,61 @@ def epsilon(words: tuple[str, ...], group: Any, delta: Any, **how: Any) -> None:
     "hockeystick delta plan.toml --epsilon 3 --at-most 1e-5",
     takes="PLAN group epsilon at_most accountant tolerance digits verify short json verbose",
 )
-def delta(words: tuple[str, ...], group: Any, epsilon: Any, **how: Any) -> None:
+def delta(given: Source, epsilon: Any, **how: Any) -> None:
     """Print the delta that a plan costs at an epsilon."""
-    _answer({"epsilon": epsilon}, words, group, **how)
+    _answer(given, {"epsilon": epsilon}, **how)
 
 
-def _answer(
-    flag: dict[str, Any],
-    words: tuple[str, ...],
-    group: Any,
-    *,
-    at_most: Any,
-    verify: bool,
-    **how: Any,
-) -> None:
+def _answer(given: Source, flag: dict[str, Any], verify: bool, at_most: Any, **how: Any) -> None:
     """Print the answer to one question, and what the verifier says of it."""
     options.check_forms(verify)
-    file = plans.plan_of(words, group)
+    file = given.file()
     at = options.question(file, **flag)
     limit = options.budget_of(at_most, at.quantity)
-    given = {name: value for name, value in how.items() if value is not None}
-    ask: Any = hs.epsilon if at.quantity == "epsilon" else hs.delta
-    with progress(f"computing {at.quantity}"):
-        answer = ask(file.plan, **at.asked, **given)
-        options.refuse_infinite(at, answer)
-        budget = None if limit is None else options.decided(answer, file.plan, at, limit)
-    verdict = verdict_of(answer, file.plan, **at.asked) if verify else None
+    answer = ask(file, at, **{name: value for name, value in how.items() if value is not None})
+    budget = None if limit is None else options.decided(answer, file.plan, at, limit)
+    meets = budget is None or budget["decision"] is hs.answers.Decision.MEETS
+    status = 0 if meets else options.MISSED
     found = hs.answers.cautions(answer, file.plan, **at.asked)
     if options.is_given("short"):
-        _print_short(answer, found)
-    else:
-        besides = {} if budget is None else {"budget": budget}
-        told = _told(file, at, answer, {**besides, "cautions": found})
-        told |= {"verification": show.verdict_fields(verdict)} if verdict else {}
-        show.answer(told, file, _facts(at, answer, budget))
-    meets = budget is None or budget["decision"] is hs.answers.Decision.MEETS
-    end_with(verdict, otherwise=0 if meets else options.MISSED)
+        grave = [f"caution: {one.text}" for one in found if not one.is_mild]
+        show.print_short(_upper(answer), *grave, status=status)
+    told = {**_told(file, at, answer), "cautions": found}
+    told |= {} if budget is None else {"budget": budget}
+    verdict = verdict_of(answer, file.plan, **at.asked) if verify else None
+    told |= {} if verdict is None else {"verification": show.verdict_fields(verdict)}
+    facts = _facts(at, answer, budget)
+    show.answer(told, facts, file=file, cautions=found, verdict=verdict, status=status)
 
 
-def _print_short(answer: Answer, found: Sequence[hs.answers.Caution]) -> None:
-    """Print the number to quote alone, and on standard error what is grave."""
+def ask(file: PlanFile, at: options.Question, **how: Any) -> Any:
+    """Return the answer to a question, with a sign of life while it is computed."""
+    with progress(f"computing {at.quantity}"):
+        answer = getattr(hs, at.quantity)(file.plan, **at.asked, **how)
+    options.refuse_infinite(at, answer)
+    return answer
+
+
+def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
+    """Return what the verifier says of an answer, with a sign of life while it computes."""
+    with progress("verifying"):
+        return hs.verify(answer, *plan, **asked)
+
+
+def _upper(answer: Answer) -> str:
     if not isinstance(answer, hs.Certified):
         raise click.UsageError(f"--short prints what is proven; {answer.accountant} proves nothing")
-    show.print_short(at_most(answer.upper), *(f"caution: {x.text}" for x in found if not x.is_mild))
+    return at_most(answer.upper)
 
 
-def _about(file: PlanFile, at: options.Question) -> dict[str, Any]:
-    """Return what is asked of which plan, ready for JSON."""
-    return show.heading(file, quantity=at.quantity, at=at.asked)
-
-
-def _told(
-    file: PlanFile, at: options.Question, answer: Answer, besides: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the answer ready for JSON; what is proven, as a document to check."""
-    if not isinstance(answer, hs.Certified):
-        told = {**_about(file, at), **answer.as_dict()}
-    else:
+def _told(file: PlanFile, at: options.Question, answer: Answer) -> dict[str, Any]:
+    told = show.heading(file, quantity=at.quantity, at=at.asked)
+    if isinstance(answer, hs.Certified):
         document = hs.answers.document(answer, file.plan, **at.asked)
-        told = {"schema": hs.answers.SCHEMA, **_about(file, at), **document}
-    told |= {**besides, "sources": hs.answers.sources(file.plan, answer.accountant)}
+        told = {"schema": hs.answers.SCHEMA, **told, **document}
+    else:
+        told |= answer.as_dict()
+    told["sources"] = hs.answers.sources(file.plan, answer.accountant)
     if answer.accountant == GaussianLimit.name:
         told["mu"] = hs.accountants.central_limit_mu(file.plan).value
     if answer.accountant == RDP.name and answer.quantity == "epsilon":
@@ -109,8 +119,7 @@ def _told(
 
 def _facts(
     at: options.Question, answer: Answer, budget: Mapping[str, Any] | None
-) -> Iterator[tuple[str, str | Text]]:
-    """Yield the answer for people."""
+) -> Iterator[show.Fact]:
     number, proven = _words(answer)
     is_proven = isinstance(answer, hs.Certified) and answer.upper < math.inf
     styled = number, "bold green" if is_proven else "bold red"
@@ -126,53 +135,99 @@ def _words(answer: Answer) -> tuple[str, str]:
     """Return the number to quote of an answer, and what is proven."""
     if not isinstance(answer, hs.Certified):
         return f"about {nearest(answer.value)}", "nothing: this is an approximation, no guarantee"
-    return headline(answer.lower, answer.upper), show.between(answer.lower, answer.upper)
+    ends = answer.lower, answer.upper
+    return f"at most {headline(*ends)}", show.between(*ends)
+
+
+@command(
+    "hockeystick epsilon 'Gaussian(4)' --delta 1e-6 --json > answer.json",
+    "hockeystick verify answer.json",
+    "hockeystick verify plan.toml",
+    takes="FILE SWEPT workers json verbose",
+)
+def verify(file: str, grid: str | None, workers: Any) -> None:
+    """Have an answer verified by a second program.
+
+    FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of
+    a plan the answer is computed first. Rows of a sweep go with the grid file that was swept. The
+    second program has its own definitions, shares no code with the first, and computes in ball
+    arithmetic (extra verify). Of a report, its visible text is not looked at.
+
+    Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer.
+    """
+    hs.answers.require_verifier()
+    if file.lower().endswith(ENDINGS):
+        from hockeystick.cli.sweep import verify_rows
+
+        verify_rows(file, grid, workers)
+    if grid is not None:
+        raise click.UsageError(f"GRID.toml is for the rows of a sweep, {' or '.join(ENDINGS)}")
+    is_plan = file.lower().endswith(".toml") or is_call_text(file)
+    if is_plan:
+        text = _computed(file)
+    else:
+        text = hs.answers.load_answer(plans.standard_input() if file == plans.STDIN else Path(file))
+    verdict = verdict_of(text)
+    facts = [("file", file), ("answer" if is_plan else "answer inside", _claim(json.loads(text)))]
+    if file.lower().endswith((".html", ".htm")):
+        facts.append(("page", "its visible text is not looked at"))
+    told = {"version": hs.__version__, "file": file, **show.verdict_fields(verdict)}
+    show.answer(told, facts, verdict=verdict)
+
+
+def _computed(path: str) -> str:
+    file = Source.of(path).file()
+    at = options.question(file, delta=None, epsilon=None)
+    told = hs.answers.document(ask(file, at), file.plan, **at.asked)
+    return json.dumps({**show.heading(file), **told}, allow_nan=False)
+
+
+def _claim(told: dict[str, Any]) -> str:
+    """Return in words what an answer claims, with the numbers as it has them."""
+    if "parameter" in told:
+        return f"{told['parameter']} = {told.get('value')} meets {told.get('target')}"
+    asked = ", ".join(f"{name} = {value}" for name, value in told.get("at", {}).items())
+    lower, upper = told.get("lower"), told.get("upper")
+    most = at_most(upper) if isinstance(upper, float) else upper
+    return f"{told.get('quantity')} at most {most} at {asked}, proven from {lower} to {upper}"
 
 
 @command(
     "hockeystick compare 'Gaussian(4) @ Laplace(2)**3' --delta 1e-6",
     "hockeystick compare plan.toml noise_multiplier=1.3",
-    takes="PLAN samplings group delta epsilon json verbose",
+    takes="PLAN group delta epsilon json verbose",
 )
-def compare(words: tuple[str, ...], samplings: bool, group: Any, **flags: Any) -> None:
+def compare(given: Source, **flags: Any) -> None:
     """Print what each accountant says of a plan."""
-    file = plans.plan_of(words, group)
+    file = given.file()
     at = options.question(file, **flags)
-    plan: Any = file.plan
-    with progress("comparing") as tell:
-        if samplings:
-            rows: Any = hs.accountants.compare_samplings(plan, **at.asked, progress=tell)
-        else:
-            rows = hs.compare(plan, **at.asked)
-            options.refuse_infinite(at, *(row.answer for row in rows))
-    names = ("sampling", "adjacency") if samplings else ("accountant", "kind")
-    truth = None if samplings else Truth.of(rows)
-    told = _about(file, at) | {f"{names[0]}s": [_row(row, names, truth) for row in rows]}
-    if truth:
-        told["proven"] = {"lower": truth.lower, "upper": truth.upper}
-        told["sources"] = hs.answers.sources_of_all(plan, rows)
-    heading = "next to truth" if truth else "proven"
-    found = show.table(*names, f">{at.quantity}", heading, ">time")
-    reasons = []
+    with progress("comparing"):
+        rows = hs.compare(file.plan, **at.asked)
+        options.refuse_infinite(at, *(row.answer for row in rows))
+    truth = Truth.of(rows)
+    told = show.heading(file, quantity=at.quantity, at=at.asked)
+    told["accountants"] = [_row(row, truth) for row in rows]
+    told["proven"] = {"lower": truth.lower, "upper": truth.upper}
+    told["sources"] = hs.answers.sources_of_all(file.plan, rows)
+    found = show.table("accountant", "kind", f">{at.quantity}", "next to truth", ">time")
     for row in rows:
-        first, second = (getattr(row, name) for name in names)
-        if row.answer is None:
-            reasons.append(f"{first}, {second}: {row.reason}")
-        else:
-            number, proven = _words(row.answer)
-            beside = truth.beside(row.answer) if truth else proven
-            found.add_row(first, second, number, beside, seconds(row.seconds))
+        if row.answer is not None:
+            number = _words(row.answer)[0].removeprefix("at most ")
+            cells = number, truth.beside(row.answer), f"{row.seconds:.3f} s"
+            found.add_row(row.accountant, row.kind, *cells)
+    reasons = [
+        ("no answer", f"{x.accountant}, {x.kind}: {x.reason}") for x in rows if x.answer is None
+    ]
     question = f"{at.quantity} at {at.name} = {plain(at.value)}"
-    show.answer(told, file, [("question", question)], found, more={"no answer": reasons})
+    show.answer(told, [("question", question)], found, file=file, more=reasons)
 
 
-def _row(row: Any, names: tuple[str, str], truth: Truth | None) -> dict[str, Any]:
-    told = {name: getattr(row, name) for name in (*names, "seconds")}
+def _row(row: hs.accountants.Row, truth: Truth) -> dict[str, Any]:
+    told = {name: getattr(row, name) for name in ("accountant", "kind", "seconds")}
     told |= {"answer": None, "reason": row.reason or None}
     if row.answer is not None:
-        told["answer"] = row.answer.as_dict()
-    if truth and row.answer is not None:
         value = quoted(row.answer)
+        told["answer"] = row.answer.as_dict()
         told["ratio_to_proven_upper"] = truth.ratio(value)
         told["below_the_truth"] = truth.is_above(value)
     return told
@@ -187,9 +242,7 @@ _READ_AT: Final = (0.1, 0.01, 0.001)
     "hockeystick convert 'RenyiDP({2: 0.5, 8: 1.9})' --to ApproxDP --epsilon 2",
     takes="PLAN to epsilon delta orders group short json verbose",
 )
-def convert(
-    words: tuple[str, ...], to: str | None, orders: str | None, group: Any, **numbers: Any
-) -> None:
+def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -> None:
     """Convert to other notions of differential privacy.
 
     PLAN is a notion, such as 'ZCDP(rho=0.5)' or 'RenyiDP({2: 0.5, 8: 1.9})', or any plan. Every
@@ -200,50 +253,44 @@ def convert(
     is_short = options.is_given("short")
     if is_short and to is None:
         raise click.UsageError("--short prints one number: it needs --to")
-    source, values = plans.read(words)
-    file = plans.for_group(source.file(values), group)
-    # A notion that is written out is as it is; of a plan it is assumed that it ran.
-    is_stated = source.content is None and isinstance(file.plan, Notion)
-    assumptions = () if is_stated else assumptions_of(file.plan)
-    given = {name: value for name, value in numbers.items() if value is not None}
+    file = given.file()
+    asked = {name: value for name, value in numbers.items() if value is not None}
     if orders is not None and to != "TCDP":
-        given["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
+        asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
     if orders is not None and to in (None, "TCDP"):
-        given["omega"] = parse(orders)
-    found = [_converted(file, to, given)] if to else _to_all(file, given)
+        asked["omega"] = parse(orders)
+    if to:
+        found = [_converted(file, to, asked)]
+    else:
+        found = [_said(file, one, asked) for one in hs.conversions.TARGETS]
     if is_short:
-        show.print_short(_one_number(found[0]["result"], given))
-        return
+        show.print_short(_one_number(found[0]["result"], asked))
+    # A notion that is written out is as it is; of a plan it is assumed that it ran.
+    is_stated = given.content is None and isinstance(file.plan, Notion)
     told = {
         "version": hs.__version__,
         "title": file.title,
         "from": str(file.plan),
         **(found[0] if to else {"conversions": found}),
         "adjacency": file.plan.adjacency,
-        "assumptions": assumptions,
+        "assumptions": () if is_stated else assumptions_of(file.plan),
     }
     facts = [(one["to"], _says(one)) for one in found if "none" not in one]
-    because = [f"{one['to']}: {one.get('none') or one['theorem']}" for one in found]
-    show.answer(told, file, facts, more={"because": because})
+    because = [("because", f"{x['to']}: {x.get('none') or x['theorem']}") for x in found]
+    show.answer(told, facts, file=file, cautions=found[0]["cautions"] if to else (), more=because)
 
 
-def _to_all(file: PlanFile, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what every notion says, or why one says nothing."""
-    found: list[dict[str, Any]] = []
-    for to in hs.conversions.TARGETS:
-        its = {name: value for name, value in given.items() if name in _NEEDED.get(to, ())}
-        try:
-            found.append(_converted(file, to, its))
-        except (click.UsageError, hs.errors.IncompatibleError, hs.errors.UnsupportedError) as error:
-            found.append({"to": to, "none": str(error)})
-    return found
+def _said(file: PlanFile, to: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return what one of all notions says, or why it says nothing."""
+    its = {name: value for name, value in asked.items() if name in _NEEDED.get(to, ())}
+    try:
+        return _converted(file, to, its)
+    except (click.UsageError, hs.errors.IncompatibleError, hs.errors.UnsupportedError) as error:
+        return {"to": to, "none": str(error)}
 
 
 def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what one notion says, ready for JSON, or raise where it says nothing.
-
-    What is needed and not given is taken from the file.
-    """
+    """Return what one notion says, or raise; what is needed and not given is the file's."""
     needed = _NEEDED.get(to, ())
     for name in needed if to == "ApproxDP" else ():
         if given.keys().isdisjoint(needed) and getattr(file, name) is not None:
@@ -272,7 +319,6 @@ def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]
 
 
 def _numbers(result: Notion) -> dict[str, Any]:
-    """Return the parameters of a guarantee, ready for JSON."""
     if isinstance(result, hs.RenyiDP):
         return {"divergences": result.divergences}
     if isinstance(result, hs.FDP):
@@ -308,3 +354,167 @@ def _says(one: Mapping[str, Any]) -> str:
     else:
         found = [f"{name} {at_most(x)}{least.get(name, '')}" for name, x in numbers.items()]
     return f"{', '.join(found)}; {one['kind']}"
+
+
+_ATTACKS: Final = {
+    name: getattr(hs.calibration, name)
+    for name in ("Advantage", "TruePositiveRate", "BayesError", "Reconstruction")
+}
+
+
+@command(
+    "hockeystick solve 'Laplace()**10 @ Gaussian(4)' --epsilon 2 --delta 1e-6",
+    "hockeystick solve rate=0.004 steps=14000 --epsilon 2 --delta 1e-5",
+    "hockeystick solve plan.toml --parameter epochs --whole --epsilon 2 -o shorter.toml",
+    takes="PLAN parameter epsilon delta target whole group tolerance accountant out force "
+    "verify short json verbose",
+    epsilon="Meet this epsilon; by default the plan file's.",
+    delta="The delta of --epsilon; by default the plan file's.",
+    out="Write the solved plan: a new .toml file.",
+)
+def solve(
+    given: Source,
+    parameter: str | None,
+    out: str | None,
+    force: bool,
+    verify: bool,
+    epsilon: Any,
+    delta: Any,
+    target: str | None,
+    **how: Any,
+) -> None:
+    """Print the value of one parameter that just meets a target.
+
+    It is on the safe side: the plan with it meets the target by a proven bound, and the next value,
+    one tolerance step on, provably does not unless the answer says otherwise. By default the number
+    is the one that the plan leaves out.
+    """
+    options.check_forms(verify)
+    path = None if out is None else show.out_path(out, (".toml",), force)
+    file, name, is_given = _unknown_of(given, parameter)
+    is_group, is_short = isinstance(file.plan, plans.OfGroup), options.is_given("short")
+    if verify and is_group:
+        raise click.UsageError("--verify does not know what is solved for a group: leave it out")
+    if path is not None:
+        plan_text(plans.for_one(file))  # what no file can hold is refused before the work
+    aim, planned = _aim(file, epsilon, delta, target), None
+    with progress(f"solving for {name}"):
+        asked = {name: value for name, value in how.items() if value is not None}
+        found = hs.calibrate(file.plan, name, aim, **asked)
+        if is_given and not is_short:
+            planned = _as_planned(file.plan, name, aim, how["accountant"])
+    verdict = verdict_of(found) if verify else None
+    stated = aim if isinstance(aim, hs.ApproxDP) else None
+    solved = replace(file, plan=found.plan, delta=stated.delta if stated else file.delta)
+    if path is not None:
+        show.write_whole(path, plan_text(plans.for_one(solved)), force)
+    if is_short:
+        # Whatever digits were left out, the plan would be another one than the one that is proven.
+        show.print_short(repr(found.value))
+    told = {**hs.answers.document(found), **show.heading(solved), "out": out, "as_planned": planned}
+    told |= {"schema": None} if is_group else {}
+    warned: tuple[hs.answers.Caution, ...] = ()
+    if stated and isinstance(found.achieved, hs.Certified):
+        warned = hs.answers.cautions(found.achieved, found.plan, delta=stated.delta)
+    told |= {"cautions": warned}
+    told |= {} if verdict is None else {"verification": show.verdict_fields(verdict)}
+    facts, more = _solved(name, found, out), _around(name, found, planned)
+    show.answer(told, facts, file=solved, cautions=warned, more=more, verdict=verdict)
+
+
+def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target:
+    if target is not None:
+        if epsilon is not None or delta is not None:
+            raise click.UsageError("give --target, or --epsilon and --delta; not both")
+        attack = target.partition("(")[0].strip()
+        aim: Any = _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
+        return cast(Target, aim)
+    wanted: Any = file.epsilon if epsilon is None else epsilon
+    if wanted is None:
+        raise click.UsageError("Give one target: --epsilon with --delta, or --target")
+    at = options.question(file, delta=delta).value
+    if at == 1:
+        raise click.UsageError("delta must be below 1 to be a target; at 1, every plan meets it")
+    return hs.ApproxDP(wanted, at)
+
+
+def _attack(name: str, text: str) -> Target:
+    """Return the bound on attacks that a text writes out, or raise."""
+    try:
+        call: Any = ast.parse(text.strip(), mode="eval").body
+        given = [ast.literal_eval(one) for one in call.args]
+        named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+        made: Target = _ATTACKS[name](*given, **named)
+    except (SyntaxError, TypeError, ValueError, AttributeError) as error:
+        wanted = ", ".join(signature(_ATTACKS[name]).parameters)
+        raise click.UsageError(f"--target {text!r}: {error}; write {name}({wanted})") from None
+    return made
+
+
+def _as_planned(
+    plan: hs.Mechanism, parameter: str, target: Target, by: str
+) -> dict[str, Any] | None:
+    """Return what a plan has with its own value, ready for JSON; None where no accountant says."""
+    constraint = constraint_of(target, by)
+    try:
+        found = constraint.evaluate(plan)
+    except hs.errors.HockeystickError:
+        return None
+    misses = (
+        hs.answers.Decision.MISSES if constraint.violates(found) else hs.answers.Decision.UNDECIDED
+    )
+    return {
+        "value": fields.value_at(plan, fields.locate(plan, parameter)),
+        "achieved": {"quantity": found.quantity, "lower": found.lower, "upper": found.upper},
+        "decision": str(hs.answers.Decision.MEETS if constraint.meets(found) else misses),
+    }
+
+
+def _solved(name: str, found: Calibrated, out: str | None) -> Iterator[show.Fact]:
+    value, achieved = (repr(found.value), "bold green"), found.achieved
+    yield "solved", Text.assemble(f"{found.extreme} {name} ", value, f" ({found.status})")
+    yield "target", str(found.target)
+    yield "achieved", f"{achieved.quantity} {show.between(achieved.lower, achieved.upper)}"
+    yield "written to", out or ""
+
+
+def _around(name: str, found: Calibrated, planned: dict[str, Any] | None) -> Iterator[show.Fact]:
+    yield str(found.status), found.status.meaning
+    yield "bracket", "from {!r} to {!r}".format(*found.bracket)
+    if planned is not None:
+        ends = show.between(planned["achieved"]["lower"], planned["achieved"]["upper"])
+        own = f"{name} {planned['value']}, {found.achieved.quantity} {ends}"
+        yield "as planned", f"{own}: {planned['decision']}"
+
+
+def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bool]:
+    """Return a plan, what to solve for, and whether the plan gives that itself.
+
+    In place of a number that it leaves out it has one to begin with.
+    """
+    wanted = parameter and parameter.replace("-", "_")
+    blanks = Blanks(wanted)
+    file = given.file(blanks)
+    left_out = [name for name in blanks.names if name not in given.values]
+    if len(left_out) > 1:
+        several = " and ".join(left_out)
+        raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
+    # The size of a group is given, and no number of the plan.
+    plan = file.plan.plan if isinstance(file.plan, plans.OfGroup) else file.plan
+    if wanted is not None:
+        fields.locate(plan, wanted)
+    elif not left_out:
+        paths = ", ".join(map(fields.spelled, fields.numeric_paths(plan)))
+        raise click.UsageError(f"Say --parameter, the number to solve for, one of {paths}")
+    if not left_out:
+        return file, str(wanted), True
+    (name,) = left_out
+    named = [x for x in fields.numeric_paths(file.plan) if fields.name_of(x) == name]
+    own = [x for x in named if any(fields.owner_of(file.plan, x) is one for one in blanks.owners)]
+    found = named if len(named) == 1 else own
+    if len(found) != 1:
+        paths = ", ".join(map(fields.spelled, named))
+        raise click.UsageError(f"Give {name} a number, and say --parameter, one of {paths}")
+    if wanted is not None and fields.locate(file.plan, wanted) != found[0]:
+        raise click.UsageError(f"The plan leaves out {name}, and --parameter is {wanted}")
+    return file, wanted or (name if len(named) == 1 else fields.spelled(found[0])), False

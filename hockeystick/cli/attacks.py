@@ -14,7 +14,6 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.cli import plans, show
 from hockeystick.cli.command import command
-from hockeystick.cli.plans import for_group
 from hockeystick.cli.progress import progress
 from hockeystick.io import PlanFile, parse
 from hockeystick.mechanisms import assumptions_of
@@ -30,6 +29,8 @@ _CURVE: Final = (0.0, *(10 ** (k / 20 - 6) for k in range(100)), *(k / 100 for k
 _READ_AT: Final = 0.01
 _PRIOR: Final = 0.5
 _TABLE: Final = ".csv"
+# What audit says without -v.
+_SHOWN: Final = {"found", "claimed", "rates"}
 
 
 @command(
@@ -46,18 +47,17 @@ def tradeoff(
     At each false positive rate, the largest true positive rate of any attack that tells whether a
     record was used, and the smallest false negative rate; all proven.
     """
-    texts = [] if fpr is None else [one.strip() for one in fpr.split(",")]
-    asked = tuple(dict.fromkeys(_validate.real("fpr", parse(text), FPR) for text in texts))
+    texts = fpr.replace("%", "/100").split(",") if fpr else []
+    asked = tuple(dict.fromkeys(_validate.real("fpr", parse(one.strip()), FPR) for one in texts))
     rates, read_at = asked or _RATES, (*asked, _READ_AT)[0]
     path = None if out is None else show.out_path(out, (_TABLE, *FORMATS), force)
     is_picture = path is not None and path.suffix.lower() != _TABLE
     if is_picture:
         require_matplotlib()
-    names, values = plans.split(words)
-    files = [for_group(plans.Source.of(name).file(values), group) for name in names]
-    given = ["DP-SGD" if name == plans.TRAINING else name for name in names]
-    titles = [file.title or name for file, name in zip(files, given, strict=True)]
-    labels = titles if len(set(titles)) == len(titles) else given
+    given = plans.sources(words, group)
+    files = [one.file() for one in given]
+    titles = [file.title or one.name for file, one in zip(files, given, strict=True)]
+    labels = titles if len({*titles}) == len(titles) else [one.name for one in given]
     with progress("computing the trade-off"):
         curves = [hs.tradeoff(file.plan) for file in files]
         known = list(zip(labels, files, curves, strict=True))
@@ -69,25 +69,25 @@ def tradeoff(
         elif path is not None:
             drawn = [_told(*one, asked or _CURVE, read_at) for one in known]
             show.write_whole(path, _csv(drawn), force)
-    facts: list[tuple[str, Any]] = []
-    is_alone = len(files) == 1
-    found = show.table(*[] if is_alone else ["plan"], ">at FPR", ">TPR at most", ">FNR at least")
+    facts: list[show.Fact] = []
+    first = ["plan"] if len(files) > 1 else []
+    found = show.table(*first, ">at FPR", ">TPR at most", ">FNR at least")
     for one in told:
-        first = [] if is_alone else [show.one_line(one["label"])]
-        facts += [("plan", text) for text in first]
+        label = [one["label"]] if first else []
+        facts += [("plan", text) for text in label]
         error = f"Bayes error at least {at_least(one['bayes_error_lower'])} at prior 1/2"
         facts += [("reading", f"{one['reading']}.")]
         facts += [("advantage", f"at most {at_most(one['advantage_upper'])}; {error}")]
         for row in one["rates"]:
             numbers = plain(row["fpr"]), at_most(row["tpr_upper"]), at_least(row["fnr_lower"])
-            found.add_row(*first, *numbers)
-    facts += [] if out is None else [("written to", out)]
+            found.add_row(*map(show.one_line, (*label, *numbers)))
+    facts += [("written to", out or "")]
     written = {"plot": out if is_picture else None, "out": None if is_picture else out}
     show.answer(
         {"version": hs.__version__, "plans": told, **written},
-        files[0] if is_alone else None,
         facts,
         found,
+        file=None if first else files[0],
         assumptions=list(dict.fromkeys(text for one in told for text in one["assumptions"])),
     )
 
@@ -95,7 +95,6 @@ def tradeoff(
 def _told(
     label: str, file: PlanFile, f: TradeOff, rates: Sequence[float], read_at: float
 ) -> dict[str, Any]:
-    """Return what an attacker could learn of a plan, all on the attacker's side, for JSON."""
     _, *about = show.heading(file).items()
     ends = zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True)
     return {
@@ -126,9 +125,11 @@ def _csv(told: Sequence[dict[str, Any]]) -> str:
     r"printf 'score,included\n2.1,1\n0.3,0\n1.7,1\n0.2,0\n' > scores.csv",
     "hockeystick audit scores.csv plan.toml",
     "hockeystick audit scores.csv --delta 1e-5 --confidence 0.99",
-    takes="SCORES PLAN delta confidence one_run json verbose",
+    takes="SCORES [PLAN] delta confidence one_run json verbose",
 )
-def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_run: bool) -> None:
+def audit(
+    scores: str, given: plans.Source | None, delta: Any, confidence: Any, one_run: bool
+) -> None:
     """Print what the scores of an attack prove, and whether they contradict a plan.
 
     SCORES has one row for each trial: the score, larger where the attack is surer that the record
@@ -138,23 +139,26 @@ def audit(scores: str, words: tuple[str, ...], delta: Any, confidence: Any, one_
 
     Exit status 0: no contradiction, which is no proof of privacy; or no plan was given. 1: refuted.
     """
-    file = plans.plan_of(words) if words else None
+    file = given and given.file()
     at = delta if delta is not None else file and file.delta
     if file is None and at is None:
         allowed = _validate.PARAMETERS["delta"].allowed
         raise click.UsageError(f"Give a plan, --delta, or both; delta must be {allowed}")
     at = None if at is None else _validate.real("delta", at)
     asked: dict[str, Any] = {"confidence": confidence, "in_one_run": one_run}
-    given = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)
+    attack = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)
     with progress("auditing"):
-        found = audited(given, plan=file and file.plan, delta=at)
+        found = audited(attack, plan=file and file.plan, delta=at)
     about: dict[str, Any] = {}
     if file is not None:
         about = {"title": file.title, "description": hs.calibration.describe(file.plan)}
-    told = {"version": hs.__version__, **about, **found.as_dict()}
     style = "bold red" if found.is_refuted else "bold green"
-    verdict = Text.assemble((found.word, style), f" {found.sure}")
-    facts = [("verdict", verdict)] * bool(found.word) + list(found.facts)
-    more = {"meaning": [found.meaning]}
-    show.answer(told, file, facts, more=more, assumptions=found.said.assumptions)
-    click.get_current_context().exit(int(found.is_refuted))
+    verdict = Text.assemble((found.word, style), f" {found.sure}") if found.word else ""
+    show.answer(
+        {"version": hs.__version__, **about, **found.as_dict()},
+        [("verdict", verdict), *(fact for fact in found.facts if fact[0] in _SHOWN)],
+        file=file,
+        more=[("meaning", found.meaning), *(x for x in found.facts if x[0] not in _SHOWN)],
+        assumptions=found.said.assumptions,
+        status=int(found.is_refuted),
+    )

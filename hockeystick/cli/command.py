@@ -15,7 +15,7 @@ import click
 from hockeystick._version import __version__
 from hockeystick.errors import BudgetExhausted, HockeystickError, InfeasibleError, ParameterError
 
-# What each does, so that the overview loads none of them.
+# What each does: the overview loads none of them.
 COMMANDS: Final = {
     "epsilon": "Print the epsilon that a plan costs at a delta.",
     "delta": "Print the delta that a plan costs at an epsilon.",
@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "ledger": "Keep privacy budgets that jobs and machines share.",
 }
 _MODULES: Final = {
-    **dict.fromkeys(("epsilon", "delta", "compare", "convert"), "asking"),
+    **dict.fromkeys(("epsilon", "delta", "verify", "compare", "convert", "solve"), "asking"),
     **dict.fromkeys(("tradeoff", "audit"), "attacks"),
     **dict.fromkeys(("init", "check", "report", "explore"), "files"),
 }
@@ -57,13 +57,26 @@ class Command(click.Command):
     """A command that refuses a flag given twice."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, or raise for the first option that is given twice."""
         _, _, order = self.make_parser(ctx).parse_args(args.copy())
         for index, one in enumerate(order):
             once = isinstance(one, click.Option) and not (one.is_flag or one.multiple)
             if once and one in order[:index]:
                 raise click.UsageError(f"{one.opts[-1]} is given twice; give it once", ctx)
         return super().parse_args(ctx, args)
+
+
+class PlanCommand(Command):
+    """A command about a plan: for its words (and --group) it has what they stand for."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command with ``given``, the plan; None where it may be left out and is."""
+        from hockeystick.cli.plans import source
+
+        may_lack_it = "maybe" in ctx.params
+        words = ctx.params.pop("maybe" if may_lack_it else "words")
+        group = ctx.params.pop("group", None)
+        ctx.params["given"] = None if may_lack_it and not words else source(words, group)
+        return super().invoke(ctx)
 
 
 def command(
@@ -81,7 +94,8 @@ def command(
             add, known = (click.argument, ARGUMENTS) if name.isupper() else (click.option, OPTIONS)
             given = {**known[name], **({"help": helps[name]} if name in helps else {})}
             function = add(*given.pop("param_decls"), **given)(function)
-        found: click.Command = of.command(cls=Command, epilog=examples(*lines))(function)
+        kind = PlanCommand if {"PLAN", "[PLAN]"} & {*takes.split()} else Command
+        found: click.Command = of.command(cls=kind, epilog=examples(*lines))(function)
         return found
 
     return made
@@ -91,7 +105,6 @@ class Group(click.Group):
     """A group of commands, which prints its help where none of them is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments; none at all ask for help."""
         return super().parse_args(ctx, args or ["--help"])
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -16,25 +16,15 @@ from click.core import ParameterSource
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._suggest import same_name
-from hockeystick.accountants import epsilon
-from hockeystick.answers import (
-    Decision,
-    in_words,
-    registration,
-    require_verifier,
-    steps_rules,
-    suggested_delta,
-    units_of,
-)
 from hockeystick.answers.cautions import caution_of_delta, reservation
 from hockeystick.answers.registration import BLANK
-from hockeystick.cli import options, plans
+from hockeystick.cli import options, show
+from hockeystick.cli.asking import ask
 from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.options import MISSED
-from hockeystick.cli.plans import STDIN, Source, for_group, on_a_page
+from hockeystick.cli.plans import STDIN, Source, on_a_page
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import listed, out_path, print_json, write_whole
-from hockeystick.cli.sweep import GridFile, grid_file
+from hockeystick.cli.sweep import grid_file
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text, problems_in
@@ -43,7 +33,7 @@ from hockeystick.io.vocabulary import RELEASES
 from hockeystick.mechanisms import DPSGD, index
 from hockeystick.mechanisms.structure import first_sentence
 from hockeystick.notions import NOTIONS
-from hockeystick.numerics.numerals import jsonable, plain
+from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.reports import Findings
@@ -75,17 +65,16 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
         stated = ["Guarantees, of which no mechanism is known", *notions]
         click.echo("\n".join([index(), "", *stated]))
         return
-    path = None if file == STDIN else out_path(file, (_ENDING,), force, "FILE")
+    path = None if file == STDIN else show.out_path(file, (_ENDING,), force, "FILE")
     text = _text(like or DPSGD.__name__, f"plan{_ENDING}" if path is None else file)
     if path is None:
         click.echo(text, nl=False)
     else:
-        write_whole(path, text, force)
+        show.write_whole(path, text, force)
         click.echo(f"{path} is written; hockeystick check {path} says what it means")
 
 
 def _text(like: str, name: str) -> str:
-    """Return the text to begin with."""
     mechanism = str(same_name(like, RELEASES))
     if mechanism in RELEASES:
         return template_of(mechanism, name)
@@ -94,11 +83,9 @@ def _text(like: str, name: str) -> str:
     if given.content is not None:
         text = given.content.decode("utf-8-sig")
         return plan_text(held) if text.lstrip().startswith("{") else text
-    text, units = template_of_plan(held.plan, name), units_of(held.plan)
-    if units is None:
-        return text
-    line = f"delta = {plain(suggested_delta(units))}"
-    return re.sub(r"(?m)^delta = \S+ *", lambda found: line.ljust(len(found[0])), text, count=1)
+    units = hs.answers.units_of(held.plan)
+    delta = {} if units is None else {"delta": plain(hs.answers.suggested_delta(units))}
+    return template_of_plan(held.plan, name, **delta)
 
 
 @command(
@@ -106,7 +93,7 @@ def _text(like: str, name: str) -> str:
     "hockeystick check --schema > plan.schema.json",
     takes="FILES schema json",
 )
-def check(plans: tuple[str, ...], schema: bool) -> None:
+def check(files: tuple[str, ...], schema: bool) -> None:
     """Say whether plan files are well-formed and what they mean; nothing is computed.
 
     PLAN is a plan file, a grid file, - for standard input, or a plan as it is in Python. Of a
@@ -114,21 +101,20 @@ def check(plans: tuple[str, ...], schema: bool) -> None:
 
     Exit status 0: all are well-formed. 1: some are not.
     """
-    if schema == bool(plans):
+    if schema == bool(files):
         raise click.UsageError("Give plan files, or --schema alone")
     if schema:
         from hockeystick.io.templates import plan_schema
 
-        print_json(plan_schema())
+        show.print_json(plan_schema())
         return
-    found = [_checked(plan) for plan in plans]
+    found = [_checked(one) for one in files]
     if options.is_given("json"):
-        print_json({"version": hs.__version__, "files": found})
+        show.print_json({"version": hs.__version__, "files": found})
     else:
-        for one in found:
-            _echo(one)
-    if any(one["problems"] for one in found):
-        click.get_current_context().exit(_BROKEN)
+        for line in (line for one in found for line in _lines(one)):
+            click.echo(line)
+    click.get_current_context().exit(_BROKEN if any(one["problems"] for one in found) else 0)
 
 
 # How a problem says where it is.
@@ -138,13 +124,15 @@ _LINE: Final = re.compile(r"\(at line (\d+), |\bline (\d+)\b")
 def _checked(text: str) -> dict[str, Any]:
     """Return what is wrong with a plan or grid file or a text, or what it means, for JSON."""
     name, problems, meaning = text, list[str](), list[str]()
-    file: PlanFile | None = None
+    cautions, at = list[hs.answers.Caution](), dict[str, float | None]()
     try:
         given = Source.of(text)
         name = given.name
         content = given.content or b""
         if re.search(rb"(?m)^\s*\[grid[\].]", content):
-            meaning = _grid(grid_file(content))
+            grid, question, _ = grid_file(content)
+            sizes = ", ".join(f"{len(values)} of {key}" for key, values in grid.items())
+            meaning = [f"a grid for hockeystick sweep: {sizes}", f"finds {question.find}"]
         else:
             problems = [] if given.content is None else list(problems_in(content))
             left_out = given.left_out() if problems else None
@@ -153,54 +141,40 @@ def _checked(text: str) -> dict[str, Any]:
                 problems, meaning = [], [f"{found}; epsilon needs {left_out}"]
             elif not problems:
                 file = given.file()
-                meaning = _plan(file)
+                meaning, at = _meaning(file), {"delta": file.delta, "epsilon": file.epsilon}
+                unusual = None if file.delta is None else caution_of_delta(file.delta, file.plan)
+                cautions = [unusual] if unusual else []
     except HockeystickError as error:
         problems = [str(error).removeprefix(f"{name}: ")]
-    at = {} if file is None else {"delta": file.delta, "epsilon": file.epsilon}
-    unusual = None
-    if file is not None and file.delta is not None:
-        unusual = caution_of_delta(file.delta, file.plan)
-    lines = [found and int(found[1] or found[2]) for found in map(_LINE.search, problems)]
     return {
         "file": name,
         "well_formed": not problems,
         "problems": problems,
-        "lines": lines,
+        "lines": [one and int(one[1] or one[2]) for one in map(_LINE.search, problems)],
         "meaning": meaning,
-        "cautions": listed([unusual] if unusual else []),
-        **{name: None if value is None else jsonable(value) for name, value in at.items()},
+        "cautions": cautions,
+        **at,
     }
 
 
-def _echo(checked: Mapping[str, Any]) -> None:
-    """Print what is wrong with a file, or what it means."""
+def _meaning(file: PlanFile) -> list[str]:
+    said = [*hs.answers.in_words(file.plan), *hs.answers.steps_rules(file.plan)]
+    if file.plan.adjacency is not None:
+        said.append(f"neighbours: {file.plan.adjacency}")
+    if file.delta is not None:
+        said.append(f"asks for epsilon at delta = {plain(file.delta)}")
+    if file.epsilon is not None:
+        said.append(f"asks for delta at epsilon = {plain(file.epsilon)}")
+    return said if {file.delta, file.epsilon} != {None} else [*said, "no delta: give --delta"]
+
+
+def _lines(checked: Mapping[str, Any]) -> Iterator[str]:
     problems = checked["problems"]
     many = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
-    fine = click.style("well-formed", "green")
-    verdict = click.style(many, "red") if problems else fine
-    click.echo(f"{on_one_line(checked['file'])}: {verdict}")
-    cautions = [f"caution: {one['text']}" for one in checked["cautions"]]
-    for line in problems or [*checked["meaning"], *cautions]:
-        click.echo(f"  {on_one_line(line)}")
-
-
-def _grid(file: GridFile) -> list[str]:
-    """Return what a grid file is for."""
-    sizes = [f"{len(values)} of {name}" for name, values in file.grid.items()]
-    return [f"a grid for hockeystick sweep: {', '.join(sizes)}", f"finds {file.question.find}"]
-
-
-def _plan(file: PlanFile) -> list[str]:
-    """Return a plan in words, its neighbours, and where it is asked."""
-    asked = {"epsilon": ("delta", file.delta), "delta": ("epsilon", file.epsilon)}
-    found = [
-        f"asks for {what} at {name} = {plain(value)}"
-        for what, (name, value) in asked.items()
-        if value is not None
-    ]
-    neighbours = [] if file.plan.adjacency is None else [f"neighbours: {file.plan.adjacency}"]
-    found = found or ["no delta: give --delta"]
-    return [*in_words(file.plan), *steps_rules(file.plan), *neighbours, *found]
+    verdict = click.style(many, "red") if problems else click.style("well-formed", "green")
+    yield f"{on_one_line(checked['file'])}: {verdict}"
+    cautions = [f"caution: {one.text}" for one in checked["cautions"]]
+    yield from (f"  {on_one_line(x)}" for x in problems or [*checked["meaning"], *cautions])
 
 
 _PAGE: Final = ".html"
@@ -216,13 +190,7 @@ _WRONG: Final = 1
     out="A new .html file, by default named after the plan file; or .yaml.",
 )
 def report(
-    words: tuple[str, ...],
-    group: Any,
-    delta: Any,
-    out: str | None,
-    force: bool,
-    verify: bool,
-    **asked: Any,
+    given: Source, delta: Any, out: str | None, force: bool, verify: bool, **asked: Any
 ) -> None:
     """Write a page for the person who has to approve a release.
 
@@ -231,86 +199,74 @@ def report(
     the ledger says. A .yaml file is an entry for the registry of deployments, with blanks to be
     filled in. Exit status 1: the budget is not met, or what it shows contradicts the plan.
     """
-    source, values = plans.read(words)
-    file = for_group(source.file(values), group)
-    if out is None and os.path.isfile(source.text):
-        out = Path(source.text).stem + _PAGE
-    if out is None:
-        raise click.UsageError(f"Missing -o FILE{_PAGE}, where the page goes")
-    path = out_path(out, (_PAGE, *_ENTRIES), force)
+    stem = Path(given.text).stem if os.path.isfile(given.text) else "report"
+    path = show.out_path(out or f"{stem}{_PAGE}", (_PAGE, *_ENTRIES), force)
     about = {"--audit": asked["scores"], "--dataset": asked["dataset"]}
-    file, together = on_a_page(file, about)
+    file, together = on_a_page(given.file(), about)
     at = options.question(file, delta=delta)
     if path.suffix.lower() in _ENTRIES:
         _write_entry(replace(file, plan=together or file.plan), at, path, force)
-        return
     from hockeystick import reports
 
     reports.require_libraries()
     if verify:
-        require_verifier()
-    given = None
+        hs.answers.require_verifier()
+    attack = None
     if (name := asked["scores"]) is not None:
         scores = hs.audit.load_scores(name)
-        given = reports.Audit(name=name, scores=scores, confidence=asked["confidence"])
+        attack = reports.Audit(name=name, scores=scores, confidence=asked["confidence"])
     subject = reports.Subject(
         plan=file.plan,
         delta=at.value,
         title=file.title,
         source=file.source,
         notes=file.notes,
-        **_shown_file(source),
-        commands=_commands(words, group, at, asked, verify, path.name),
+        **_shown_file(given),
+        commands=_commands(given, at, asked, ["--verify"] * verify, path.name),
         budget=options.budget_of(asked["at_most"], "epsilon"),
         verify=verify,
-        audit=given,
+        audit=attack,
         ledger=_ledger(asked["url"], asked["dataset"], asked["head"]),
         group=together,
     )
     with progress("reporting") as tell:
         made = reports.Report(reports.investigate(subject, tell), reports.day_of_build())
     options.refuse_infinite(at, made.answer)
-    write_whole(path, made.html, force)
-    click.echo(f"{path}: {made.answer}")
-    for line in options.default_lines():
-        click.echo(f"hockeystick: {line}", err=True)
-    click.get_current_context().exit(_status_of(made.findings))
+    show.write_whole(path, made.html, force)
+    found = list(_found(made.findings))
+    status = next((one for _, _, one in found if one), 0)
+    facts = [("written to", str(path)), ("answer", str(made.answer))]
+    facts += [(label, text) for label, text, _ in found]
+    show.answer({}, facts, cautions=made.findings.cautions, status=status)
 
 
-def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) -> None:
-    """Write an entry for the registry, and say what it still needs."""
-    answer = epsilon(file.plan, at.value)
-    options.refuse_infinite(at, answer)
+def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) -> NoReturn:
+    answer = ask(file, at)
     about = {"title": file.title, "source": file.source, "notes": file.notes}
-    text = registration(answer, file.plan, delta=at.value, **about)
-    write_whole(path, text, force)
-    click.echo(f"{path}: {answer}\n{text.count(BLANK)} blanks to be filled in")
+    text = hs.answers.registration(answer, file.plan, delta=at.value, **about)
+    show.write_whole(path, text, force)
+    blanks = f"{text.count(BLANK)} to be filled in"
+    show.answer({}, [("written to", str(path)), ("answer", str(answer)), ("blanks", blanks)])
 
 
-def _shown_file(source: plans.Source) -> dict[str, Any]:
+def _shown_file(given: Source) -> dict[str, Any]:
     """Return the plan file that a page shows: of JSON, one that has its plan."""
-    if source.content is None:
-        return {"file_name": None, "file_content": None}
-    is_json = source.content.lstrip().startswith(b"{")
-    if source.text == plans.STDIN or is_json:
-        content = plan_text(source.file()).encode() if is_json else source.content
+    if given.content is None:
+        return {}
+    if given.content.lstrip().startswith(b"{"):
+        content = plan_text(replace(given, values={}, group=1).file()).encode()
         return {"file_name": "plan.toml", "file_content": content}
-    return {"file_name": os.path.basename(source.text), "file_content": source.content}
+    name = "plan.toml" if given.text == STDIN else os.path.basename(given.text)
+    return {"file_name": name, "file_content": given.content}
 
 
 def _commands(
-    words: Sequence[str],
-    group: object,
-    at: options.Question,
-    asked: Mapping[str, Any],
-    verify: bool,
-    name: str,
-) -> tuple[str, ...]:
+    given: Source, at: options.Question, asked: Mapping[str, Any], verify: list[str], name: str
+) -> tuple[str, str]:
     """Return what gives the headline and the page again.
 
     Where the ledger is, they leave to the environment: its URL may hold a password.
     """
-    question = [*words, *_given({"--group": group}), "--delta", repr(at.value)]
     besides = {
         "--at-most": asked["at_most"],
         "--audit": asked["scores"],
@@ -318,46 +274,35 @@ def _commands(
         "--dataset": asked["dataset"],
         "--head": asked["head"],
     }
-    page = [*question, *_given(besides), *["--verify"] * verify, "-o", name]
-    lines = (["epsilon", *question], ["report", *page])
-    return tuple(shlex.join(["hockeystick", *line]) for line in lines)
+    flags = [str(x) for pair in besides.items() if pair[1] is not None for x in pair]
+    question = [*given.words, "--delta", repr(at.value)]
+    return (
+        shlex.join(["hockeystick", "epsilon", *question]),
+        shlex.join(["hockeystick", "report", *question, *flags, *verify, "-o", name]),
+    )
 
 
-def _given(flags: Mapping[str, object]) -> list[str]:
-    """Return the flags that have a value, with it."""
-    return [str(one) for pair in flags.items() if pair[1] is not None for one in pair]
-
-
-def _status_of(findings: Findings) -> int:
-    """Print what budget, audit, ledger and verifier say; return the first exit status not 0."""
+def _found(findings: Findings) -> Iterator[tuple[str, str, int]]:
+    """Yield what budget, audit, ledger and verifier say, each with its exit status."""
     subject, verdict = findings.subject, findings.verdict
-    statuses = [0]
-    for caution in findings.cautions:
-        if not caution.is_mild:
-            click.echo(f"caution: {caution.text}")
     if findings.decision is not None:
-        meets = findings.decision is Decision.MEETS
-        but = reservation(subject.delta, units_of(subject.described)) if meets else ""
+        meets = findings.decision is hs.answers.Decision.MEETS
+        but = reservation(subject.delta, hs.answers.units_of(subject.described)) if meets else ""
         limit = f"{findings.decision}: epsilon at most {plain(subject.budget or 0.0)}"
-        click.echo(f"{limit}, but {but}" if but else limit)
-        statuses.append(0 if meets else MISSED)
+        yield "budget", f"{limit}, but {but}" if but else limit, 0 if meets else MISSED
     if findings.audited is not None and findings.audited.is_refuted:
-        click.echo(str(findings.audited.verdict))
-        statuses.append(_WRONG)
+        yield "audit", str(findings.audited.verdict), _WRONG
     if (ledger := subject.ledger) is not None:
         if not ledger.check.sound:
-            click.echo(f"ledger not sound: {ledger.check.problems[0]}")
-            statuses.append(_WRONG)
-        click.echo(ledger.verdict(subject.plan))
-        statuses.append(0 if ledger.covers(subject.plan) else MISSED)
+            yield "ledger", f"not sound: {ledger.check.problems[0]}", _WRONG
+        covered = 0 if ledger.covers(subject.plan) else MISSED
+        yield "ledger", ledger.verdict(subject.plan).removeprefix("ledger "), covered
     if verdict is not None:
-        click.echo(f"{verdict.status}: {verdict.reason or 'every claim holds'}")
-        statuses.append(verdict.exit_status)
-    return next((one for one in statuses if one), 0)
+        said = f"{verdict.status}: {verdict.reason or 'every claim holds'}"
+        yield "verdict", said, verdict.exit_status
 
 
 def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered | None:
-    """Return what the ledger says of a dataset, where one is named."""
     if dataset is None:
         source = click.get_current_context().get_parameter_source("url")
         if source is ParameterSource.COMMANDLINE or head is not None:
@@ -372,8 +317,8 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
 _PORT: Final = _validate.Domain(symbol="n", low=0, high=65_535, typical=(1024, 9999), whole=True)
 
 
-@command("hockeystick explore", "hockeystick explore plan.toml", takes="PLAN port")
-def explore(words: tuple[str, ...], port: Any) -> None:
+@command("hockeystick explore", "hockeystick explore plan.toml", takes="[PLAN] port")
+def explore(given: Source | None, port: Any) -> None:
     """Serve a page to play with a plan, and print its link.
 
     The page shows epsilon, what an attacker could learn, how the budget is spent, and the cost at
@@ -381,7 +326,7 @@ def explore(words: tuple[str, ...], port: Any) -> None:
     alone, and to whoever has its link. Ctrl-C ends it.
     """
     number = _validate.count("port", port, _PORT)
-    file = plans.plan_of(words) if words else None
+    file = given and given.file()
     try:
         from hockeystick.explore.page import USUAL, serve
     except ModuleNotFoundError:

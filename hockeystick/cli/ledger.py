@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 from rich.text import Text
@@ -14,21 +14,20 @@ from rich.text import Text
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.calibration import describe
-from hockeystick.cli import options, plans
+from hockeystick.cli import options, plans, show
 from hockeystick.cli.command import Group, command, examples
 from hockeystick.cli.options import LEDGER
 from hockeystick.cli.progress import progress
-from hockeystick.cli.show import Sheet, one_line, print_json, show, table
 from hockeystick.errors import LedgerError, ParameterError
 from hockeystick.notions import Notion
 
 if TYPE_CHECKING:
-    from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus, Reservation
+    from hockeystick.ledger import Entry, Ledger, LedgerStatus, Reservation
 
 _NOT_SOUND: Final = 1
-_SHOWN: Final = ("left", "budget", "spent", "next release", "room for", "unresolved")
-_OPEN: Final = "hockeystick ledger init census --budget 'ZCDP(rho=0.5)' --ledger ledger.db"
-_RESERVE: Final = "hockeystick ledger reserve census 'Gaussian(4)' --key run-7 --ledger ledger.db"
+_SHOWN: Final = {"left", "budget", "spent", "next release", "room for", "unresolved"}
+_OPEN: Final = "init census --budget 'ZCDP(rho=0.5)'"
+_RESERVE: Final = "reserve census 'Gaussian(4)' --key run-7"
 _AT: Final = "Show it in epsilon at this delta too."
 _HEADS: Final = "a head that was noted, or a file that ledger status --json printed"
 
@@ -37,8 +36,8 @@ _HEADS: Final = "a head that was noted, or a file that ledger status --json prin
     cls=Group,
     epilog=examples(
         f"export {LEDGER}=ledger.db",
-        "hockeystick ledger init census --budget 'ZCDP(rho=0.5)'",
-        "hockeystick ledger reserve census 'Gaussian(4)' --key run-7",
+        f"hockeystick ledger {_OPEN}",
+        f"hockeystick ledger {_RESERVE}",
         "hockeystick ledger commit census run-7",
         "hockeystick ledger status",
     ),
@@ -55,6 +54,14 @@ def ledger() -> None:
     """Run one of the commands."""
 
 
+def _command(
+    *lines: str, takes: str, **helps: str
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Return the decorator for a command of the ledger's; its examples are without what is here."""
+    whole = (f"hockeystick ledger {one.replace(' ', ' --ledger ledger.db ', 1)}" for one in lines)
+    return command(*whole, takes=f"{takes} ledger json", of=ledger, **helps)
+
+
 def named(url: str | None) -> str:
     """Return where the ledger is, or raise where nobody says."""
     if not url:
@@ -63,7 +70,6 @@ def named(url: str | None) -> str:
 
 
 def _all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
-    """Return datasets to be read, all where none are named."""
     names = tuple(datasets) or hs.ledger.datasets(named(url))
     return [hs.Ledger(named(url), name, read_only=True) for name in dict.fromkeys(names)]
 
@@ -78,13 +84,10 @@ def _delta_of(given: Any) -> float | None:
     return float(value)
 
 
-@command(
+@_command(
     _OPEN,
-    "hockeystick init sgd.toml",
-    "hockeystick ledger init sgd --budget 'ApproxDP(2, 1e-6)' --expected sgd.toml "
-    "--ledger ledger.db",
-    takes="DATASET budget adjacency expected within ledger json verbose",
-    of=ledger,
+    "init sgd --budget 'ApproxDP(2, 1e-6)' --expected plan.toml",
+    takes="DATASET budget adjacency expected within verbose",
 )
 def init(
     dataset: str, budget: str, expected: str | None, url: str | None, **terms: str | None
@@ -106,13 +109,7 @@ def init(
     _print_status([made], _delta_of(None))
 
 
-@command(
-    _OPEN,
-    "hockeystick ledger status census --delta 1e-6 --ledger ledger.db",
-    takes="DATASETS delta ledger json verbose",
-    of=ledger,
-    delta=_AT,
-)
+@_command(_OPEN, "status census --delta 1e-6", takes="DATASETS delta verbose", delta=_AT)
 def status(datasets: tuple[str, ...], delta: Any, url: str | None) -> None:
     """Print what is left of budgets; of all where no dataset is named.
 
@@ -124,10 +121,10 @@ def status(datasets: tuple[str, ...], delta: Any, url: str | None) -> None:
     _print_status(_all_opened(url, datasets), at)
 
 
-@command(_OPEN, _RESERVE, takes="DATASET PLAN key also resume note ledger json", of=ledger)
+@_command(_OPEN, _RESERVE, takes="DATASET PLAN key also resume note")
 def reserve(
     dataset: str,
-    words: tuple[str, ...],
+    given: plans.Source,
     key: str | None,
     also: tuple[str, ...],
     resume: bool,
@@ -141,7 +138,7 @@ def reserve(
     "resumed") says so: for a job whose release goes on, as from a checkpoint, or never began. Exit
     status 4: the budget does not cover it.
     """
-    mechanism = plans.plan_of(words).plan
+    mechanism = given.file().plan
     charged = hs.Ledger(named(url), dataset)
     known = key if key is not None else uuid.uuid4().hex
     try:
@@ -156,32 +153,20 @@ def reserve(
         click.echo(f"hockeystick: {made.key!r} was reserved before: charged once", err=True)
 
 
-@command(
-    _OPEN,
-    _RESERVE,
-    "hockeystick ledger commit census run-7 --ledger ledger.db",
-    takes="DATASET KEY PLAN note ledger json",
-    of=ledger,
-)
-def commit(dataset: str, key: str, words: tuple[str, ...], note: str, url: str | None) -> None:
+@_command(_OPEN, _RESERVE, "commit census run-7", takes="DATASET KEY [PLAN] note")
+def commit(dataset: str, key: str, given: plans.Source | None, note: str, url: str | None) -> None:
     """Record that what was reserved has run.
 
     Where only a part of it ran, say which by a plan: PLAN.toml steps=400. Each of its releases
     must be one that was reserved, no more often. Without a plan all of it counts.
     """
-    ran = plans.plan_of(words).plan if words else None
+    ran = given and given.file().plan
     held = hs.Ledger(named(url), dataset).reservation(key)
     held.commit(ran=ran, note=note)
     _print_reservation(held, f"{held.key}: {held.state}")
 
 
-@command(
-    _OPEN,
-    _RESERVE,
-    "hockeystick ledger release census run-7 --note 'never began' --ledger ledger.db",
-    takes="DATASET KEY note ledger json",
-    of=ledger,
-)
+@_command(_OPEN, _RESERVE, "release census run-7 --note 'never began'", takes="DATASET KEY note")
 def release(dataset: str, key: str, note: str, url: str | None) -> None:
     """Give back what was reserved: nothing of it was released, and nothing will be.
 
@@ -192,46 +177,30 @@ def release(dataset: str, key: str, note: str, url: str | None) -> None:
     _print_reservation(held, f"{held.key}: {held.state}")
 
 
-@command(
-    _OPEN,
-    "hockeystick ledger log census --ledger ledger.db",
-    takes="DATASET delta ledger json",
-    of=ledger,
-    delta=_AT,
-)
+@_command(_OPEN, "log census", takes="DATASET delta", delta=_AT)
 def log(dataset: str, delta: Any, url: str | None) -> None:
     """Print what happened: who reserved, committed and released what, when and why."""
-    at = _delta_of(delta)
-    entries = hs.Ledger(named(url), dataset, read_only=True).history()
-    show(
-        lambda: {"version": hs.__version__, "entries": [asdict(entry) for entry in entries]},
-        lambda: _entries(entries, at),
-    )
-
-
-def _entries(entries: Sequence[Entry], at: float | None) -> Sheet:
-    """Return a row for each entry."""
     from hockeystick.ledger.dataset import terms_of
     from hockeystick.reports.ledger import entries_told
 
-    sheet = Sheet()
-    rows = table("", "when (UTC)", "", "what counts", "price, then spent", "who, why")
+    at = _delta_of(delta)
+    entries = hs.Ledger(named(url), dataset, read_only=True).history()
+    facts: list[show.Fact] = []
     for one in entries_told(entries, terms_of(entries[0]), at):
-        entry = one.entry
-        done = Text(one.done, "bold").append(f"\n{entry.key}" if entry.key else "", "not bold")
-        who = Text("\n").join(map(one_line, filter(None, (entry.by, entry.note))))
-        costs = "\n".join(filter(None, (one.price, one.spent, one.epsilon)))
-        rows.add_row(str(entry.seq), one.at, done, one_line(one.what), costs, who)
-    sheet.block(rows)
-    return sheet
+        entry, label = one.entry, f"{one.entry.seq} {one.done}"
+        spent = f"spent then {', '.join(filter(None, (one.spent, one.epsilon)))}"
+        about = ", ".join(filter(None, (entry.key, f"{one.at} UTC", entry.by, entry.note)))
+        costs = f"costs {one.price}; {spent}" if one.price else spent
+        facts += [(label, about), (label, one.what), (label, costs)]
+    told = {"version": hs.__version__, "entries": [asdict(entry) for entry in entries]}
+    show.answer(told, facts)
 
 
-@command(
+@_command(
     _OPEN,
-    "hockeystick ledger status --json --ledger ledger.db > heads.json",
-    "hockeystick ledger verify --head heads.json --ledger ledger.db",
-    takes="DATASETS head ledger json",
-    of=ledger,
+    "status --json > heads.json",
+    "verify --head heads.json",
+    takes="DATASETS head",
     head=f"Of one dataset, {_HEADS}.",
 )
 def verify(datasets: tuple[str, ...], head: str | None, url: str | None) -> None:
@@ -243,33 +212,24 @@ def verify(datasets: tuple[str, ...], head: str | None, url: str | None) -> None
     """
     from hockeystick.ledger import LedgerCheck
 
-    heads = _heads(head) if head is not None and len(datasets) != 1 else {}
-    if head is not None and len(datasets) == 1:
-        heads = {datasets[0]: head} if ":" in head and not head.endswith(".json") else _heads(head)
+    heads: Mapping[str, str] = {}
+    if head is not None:
+        is_head = len(datasets) == 1 and ":" in head and not head.endswith(".json")
+        heads = {datasets[0]: head} if is_head else _heads(head)
     with progress("verifying"):
         ledgers = _all_opened(url, datasets)
         checks = [one.verify(head=heads.get(one.dataset)) for one in ledgers]
     gone = set() if datasets else heads.keys() - {one.dataset for one in ledgers}
     lost = ("it is not in the ledger any more",)
     checks += [LedgerCheck(dataset=n, head=heads[n], problems=lost) for n in sorted(gone)]
-    show(
-        lambda: {
-            "version": hs.__version__,
-            "datasets": [{**asdict(one), "sound": one.sound} for one in checks],
-        },
-        lambda: _checked(checks),
-    )
-    if not all(one.sound for one in checks):
-        click.get_current_context().exit(_NOT_SOUND)
-
-
-def _checked(checks: Sequence[LedgerCheck]) -> Sheet:
-    sheet = Sheet()
+    facts: list[show.Fact] = []
     for one in checks:
         verdict = Text("sound", "bold green") if one.sound else Text("not sound", "bold red")
-        sheet.block(Text.assemble(verdict, f"  {one.dataset}\n  {one.head}"))
-        sheet.block(*(one_line(f"  - {problem}") for problem in one.problems))
-    return sheet
+        facts.append((one.dataset, verdict))
+        facts += [(one.dataset, text) for text in (one.head, *one.problems)]
+    told = [{**asdict(one), "sound": one.sound} for one in checks]
+    status = 0 if all(one.sound for one in checks) else _NOT_SOUND
+    show.answer({"version": hs.__version__, "datasets": told}, facts, status=status)
 
 
 def _heads(path: str) -> Mapping[str, str]:
@@ -283,7 +243,6 @@ def _heads(path: str) -> Mapping[str, str]:
 
 
 def _print_reservation(one: Reservation, words: str) -> None:
-    """Print a reservation: as JSON, or in words."""
     if not options.is_given("json"):
         click.echo(words)
         return
@@ -294,49 +253,36 @@ def _print_reservation(one: Reservation, words: str) -> None:
         "datasets": list(one.together),
         "mechanism": describe(one.mechanism),
     }
-    print_json({"version": hs.__version__, **told})
+    show.print_json({"version": hs.__version__, **told})
 
 
-def _print_status(ledgers: Sequence[Ledger], delta: float | None) -> None:
-    """Print what is left: facts of one dataset, a table of several."""
-    statuses = [one.status for one in ledgers]
-    show(
-        lambda: {
-            "version": hs.__version__,
-            "datasets": [_status_as_dict(one, delta) for one in statuses],
-        },
-        lambda: _one(ledgers[0], delta) if len(ledgers) == 1 else _several(statuses, delta),
-    )
-
-
-def _one(ledger: Ledger, delta: float | None) -> Sheet:
-    """Return the facts of one dataset."""
+def _print_status(ledgers: Sequence[Ledger], delta: float | None) -> NoReturn:
+    """Print what is left: all that is known of one dataset, a line for each of several."""
     from hockeystick.reports.ledger import rooms_of, status_facts
 
-    status = ledger.status
-    sheet, rooms = Sheet(status.dataset), rooms_of(ledger.history()[: status.entries], delta)
-    for label, text in status_facts(status, delta, rooms):
-        add = sheet.fact if label in _SHOWN else sheet.more
-        add(label, one_line(text, "bold green" if label == "left" else ""))
-    return sheet
+    statuses = [one.status for one in ledgers]
+    found = [(one.dataset, dict(status_facts(one, delta))["left"]) for one in statuses]
+    shown = {one.dataset for one in statuses}
+    if len(ledgers) == 1:
+        entries = ledgers[0].history()[: statuses[0].entries]
+        found = status_facts(statuses[0], delta, rooms_of(entries, delta))
+        found += [("unresolved", key) for key in _open_keys(entries)]
+        shown = _SHOWN
+    facts = [fact for fact in found if fact[0] in shown]
+    more = [fact for fact in found if fact[0] not in shown]
+    told = [_status_as_dict(one, delta) for one in statuses]
+    show.answer({"version": hs.__version__, "datasets": told}, facts, more=more)
 
 
-def _several(statuses: Sequence[LedgerStatus], delta: float | None) -> Sheet:
-    """Return a row for each dataset."""
-    from hockeystick.reports.ledger import status_facts
+def _open_keys(entries: Iterable[Entry]) -> list[str]:
+    from hockeystick.ledger import EntryKind
 
-    sheet, rows = Sheet(), table("dataset", "left", ">open", ">entries")
-    for status in statuses:
-        (_, left), *_ = status_facts(status, delta)
-        counted = f"{status.unresolved:,}", f"{status.entries:,}"
-        rows.add_row(Text(status.dataset), Text(left, "bold green"), *counted)
-    sheet.block(rows)
-    sheet.more("heads", *(f"{one.dataset}: {one.head}" for one in statuses))
-    return sheet
+    stages = (EntryKind.RESERVE, EntryKind.COMMIT, EntryKind.RELEASE)
+    last = {one.key: one.kind for one in entries if one.key and one.kind in stages}
+    return [key for key, kind in last.items() if kind == EntryKind.RESERVE]
 
 
 def _status_as_dict(status: LedgerStatus, delta: float | None) -> dict[str, Any]:
-    """Return a status, ready for JSON; guarantees as ``describe`` writes them."""
     from hockeystick.reports.ledger import in_epsilon
 
     found = in_epsilon(status, delta)

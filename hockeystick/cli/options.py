@@ -79,7 +79,6 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "parameter": _text("--parameter", "NAME", "What to solve for, as parts[1].scale."),
     "port": _number("--port", "N", "Where it is served; by default anywhere.", default="0"),
     "resume": _flag("--resume", "Take up a KEY that was reserved before."),
-    "samplings": _flag("--samplings", "Compare ways of drawing batches of this size."),
     "schema": _flag("--schema", "Print the JSON schema of plan files, for editors."),
     "short": _form("--short", "Print only the number, rounded to its safe side."),
     "target": _text("--target", "TARGET", "Or a notion or attack, as 'GDP(1)'."),
@@ -95,12 +94,13 @@ ARGUMENTS: Final[Mapping[str, dict[str, Any]]] = {
     "DATASET": {"param_decls": ["dataset"]},
     "DATASETS": {"param_decls": ["datasets"], "nargs": -1, "metavar": "[DATASET]..."},
     "FILE": {"param_decls": ["file"], "metavar": "FILE"},
-    "FILES": {"param_decls": ["plans"], "nargs": -1, "metavar": "[PLAN]..."},
+    "FILES": {"param_decls": ["files"], "nargs": -1, "metavar": "[PLAN]..."},
     "GRID": {"param_decls": ["grid"], "metavar": "GRID.toml"},
     "KEY": {"param_decls": ["key"]},
     "LIKE": {"param_decls": ["like"], "metavar": "[LIKE]", "required": False},
     "NEW": {"param_decls": ["file"], "metavar": "[FILE]", "default": "plan.toml"},
     "PLAN": {"param_decls": ["words"], "nargs": -1, "metavar": "[PLAN] [NAME=VALUE]..."},
+    "[PLAN]": {"param_decls": ["maybe"], "nargs": -1, "metavar": "[PLAN] [NAME=VALUE]..."},
     "PLANS": {"param_decls": ["words"], "nargs": -1, "metavar": "[PLAN]... [NAME=VALUE]..."},
     "SCORES": {"param_decls": ["scores"], "metavar": "SCORES"},
     "SWEPT": {"param_decls": ["grid"], "metavar": "[GRID.toml]", "required": False},
@@ -148,17 +148,14 @@ def _project() -> tuple[str, Mapping[str, Any]]:
     if path is None:
         return "", {}
     try:
-        tool = tomllib.loads(path.read_text("utf-8")).get("tool", {})
-    except (OSError, ValueError) as error:
+        table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("hockeystick", {})
+        unknown = [f"{key} = {value!r}" for key, value in table.items() if key not in _CHECKED]
+    except (OSError, ValueError, AttributeError) as error:
         raise click.UsageError(f"{path} cannot be read: {error}") from None
     source = f"{_TABLE} of {path}"
-    table = tool.get("hockeystick", {}) if isinstance(tool, dict) else {}
-    for key, value in table.items() if isinstance(table, dict) else [(_TABLE, table)]:
-        if key not in _CHECKED:
-            allowed = ", ".join(_CHECKED)
-            raise click.UsageError(
-                f"{source}: its keys must be of {allowed}; got {key} = {value!r}"
-            )
+    if unknown:
+        allowed = ", ".join(_CHECKED)
+        raise click.UsageError(f"{source}: its keys must be of {allowed}; got {unknown[0]}")
     return source, table
 
 
@@ -170,9 +167,8 @@ def taken() -> list[dict[str, Any]]:
 
 def default_lines() -> list[str]:
     """Return the same in words, the first time that it is asked for."""
-    found = [
-        f"{one['name']} = {one['value']}: not given, taken from {one['source']}" for one in taken()
-    ]
+    said = "{name} = {value}: not given, taken from {source}"
+    found = [said.format(**one) for one in taken()]
     taken().clear()
     return found
 

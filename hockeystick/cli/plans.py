@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, final
 
 import click
@@ -16,7 +16,7 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.cli import options
-from hockeystick.errors import HockeystickError, PlanFileError
+from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import PlanFile, parse, parse_plan
 from hockeystick.io.call_text import is_call_text, plan_of_text
 from hockeystick.io.plan_file import MOST_BYTES, content_of, document_of, plan_in, shown
@@ -31,6 +31,8 @@ _THEOREMS: Final = (
     "Gaussian noise: k times less of it; rho-zCDP: k^2 rho, Bun and Steinke 2016, proposition 1.9; "
     "samples: PoissonSubsampledGroup"
 )
+# What asks about a plan, and is none of its numbers.
+_ASKED: Final = {"delta", "epsilon"}
 _SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 
 
@@ -58,8 +60,7 @@ class OfGroup(Plan):
     @property
     def theorem(self) -> str:
         """Why the group costs no more than the mechanism."""
-        unit = unit_of(self.plan)
-        return f"for {self.size} {unit}s, each part's own form for a group ({_THEOREMS})"
+        return f"for {self.together}, by each part's own form for a group ({_THEOREMS})"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -103,9 +104,7 @@ def _grown(plan: hs.Mechanism, size: int) -> hs.Mechanism:
     return plan.for_group(size)
 
 
-def for_group(file: PlanFile, given: Any) -> PlanFile:
-    """Return a plan file whose plan is asked about a group, as it is where none is given."""
-    size = 1 if given is None else _validate.count("group", given, _SIZE)
+def _for_group(file: PlanFile, size: int) -> PlanFile:
     if size == 1:
         return file
     grown = _grown(file.plan, size)
@@ -119,9 +118,12 @@ def for_one(file: PlanFile) -> PlanFile:
     plan = file.plan
     if not isinstance(plan, OfGroup):
         return file
-    note = f"for {plan.together}: ask with --group {plan.size}"
-    notes = note if file.notes is None else f"{file.notes} ({note})"
-    return replace(file, plan=plan.plan, notes=notes)
+    note = f"For {plan.together}: ask with --group {plan.size}."
+    return replace(file, plan=plan.plan, notes=_noted(file, note))
+
+
+def _noted(file: PlanFile, note: str) -> str:
+    return note if file.notes is None else f"{file.notes} {note}"
 
 
 def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, OfGroup | None]:
@@ -135,8 +137,7 @@ def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, 
     for flag, given in besides.items():
         if given is not None:
             raise click.UsageError(f"Give --group or {flag}, not both: {flag} is about one record")
-    note = f"The numbers are for {plan}, by its form for a group: {plan.theorem}."
-    notes = note if file.notes is None else f"{file.notes} {note}"
+    notes = _noted(file, f"The numbers are for {plan}: {plan.theorem}.")
     title = None if file.title is None else f"{file.title} (for {plan.together})"
     return replace(file, plan=plan.mechanism, title=title, notes=notes), plan
 
@@ -144,7 +145,7 @@ def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, 
 STDIN: Final = "-"
 _NAMED: Final = re.compile(r"([A-Za-z][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*)=(.*)", re.DOTALL)
 # The plan where NAME=VALUE alone is given.
-TRAINING: Final = "DPSGD()"
+_TRAINING: Final = "DPSGD()"
 _IN_PYTHON: Final = re.compile(r"\s*DPSGD\s*\(")
 _HOW: Final = (
     "Give a plan file, a plan as 'Laplace(2)**3 @ Gaussian(4)', or the numbers of DP-SGD as "
@@ -152,30 +153,55 @@ _HOW: Final = (
 )
 
 
+def standard_input(most: int = -1) -> bytes:
+    """Return what there is to be read."""
+    return b"" if sys.stdin is None else sys.stdin.buffer.read(most)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A plan as the command line has it: a text, or the content of the file that it names."""
+    """A plan as the command line has it.
+
+    Args:
+        text: The plan in Python, or the name of a file.
+        content: What the file holds; None where the text is the plan.
+        values: What replaces fields of DP-SGD, or what stands at paths in the plan.
+        group: How many records are to be protected together.
+    """
 
     text: str
     content: bytes | None
+    values: Mapping[str, str] = field(default_factory=dict)
+    group: int = 1
 
     @classmethod
-    def of(cls, text: str) -> Source:
+    def of(cls, text: str, values: Mapping[str, str] | None = None, group: Any = None) -> Source:
         """Return what a word stands for, of which a file is read."""
-        if is_call_text(text):
-            return cls(text, None)
+        size = 1 if group is None else _validate.count("group", group, _SIZE)
+        content = None
         if text == STDIN:
-            return cls(text, b"" if sys.stdin is None else sys.stdin.buffer.read(MOST_BYTES + 1))
-        return cls(text, content_of(text))
+            content = standard_input(MOST_BYTES + 1)
+        elif not is_call_text(text):
+            content = content_of(text)
+        return cls(text, content, values or {}, size)
 
     @property
     def name(self) -> str:
         """What to call it."""
+        if self.text == _TRAINING:
+            return "DP-SGD"
         return "standard input" if self.text == STDIN else shown(self.text)
 
     @property
-    def is_training(self) -> bool:
+    def words(self) -> list[str]:
+        """What was given for it."""
+        plan = [] if self.text == _TRAINING else [self.text]
+        group = [] if self.group == 1 else ["--group", str(self.group)]
+        return [*plan, *(f"{name}={text}" for name, text in self.values.items()), *group]
+
+    @property
+    def _is_training(self) -> bool:
         """Whether it is DP-SGD, whose fields may be replaced by their names."""
         if self.content is None:
             return _IN_PYTHON.match(self.text) is not None
@@ -183,58 +209,63 @@ class Source:
             return "dpsgd" in document_of(self.content)
         return False
 
-    def file(
-        self, values: Mapping[str, str] | None = None, blanks: Blanks | None = None
-    ) -> PlanFile:
-        """Return the plan, with what a file says about it.
-
-        ``values`` replace fields of DP-SGD, or what stands at paths in the plan, as
-        parts[1].scale; ``blanks`` collects what is left out.
-        """
+    def file(self, blanks: Blanks | None = None) -> PlanFile:
+        """Return the plan, with what a file says about it; ``blanks`` collects what it lacks."""
         fields: dict[str, Any] = {}
         of_plan: dict[str, Any] = {}
-        known = parameters_of(hs.DPSGD) if self.is_training else {}
-        for name, text in (values or {}).items():
-            field = name.removeprefix("dpsgd.")
-            if field != name or name in known or self.text == TRAINING:
-                fields[field] = _value(text)
-            else:
-                of_plan[name] = _value(text)
-        if self.text == TRAINING and "adjacency" not in fields:
+        known = parameters_of(hs.DPSGD) if self._is_training else {}
+        for name, text in self.values.items():
+            own = name.removeprefix("dpsgd.")
+            is_own = own in known or own != name or self.text == _TRAINING
+            target = fields if is_own and own not in _ASKED else of_plan
+            target[own if is_own else name] = _value(text)
+        if self.text == _TRAINING and "adjacency" not in fields:
             adjacency = options.default("adjacency")
             fields |= {} if adjacency is None else {"adjacency": adjacency}
         if self.content is None:
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
         else:
             file = plan_in(self.content, self.name, fields, blanks)
-        return replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
+        try:
+            file = replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
+        except ParameterError:
+            if asked := _ASKED & of_plan.keys():
+                flags = " and ".join(f"--{name}" for name in sorted(asked))
+                raise click.UsageError(f"where to ask is said by {flags}, not NAME=VALUE") from None
+            raise
+        return _for_group(file, self.group)
 
     def left_out(self) -> str | None:
         """Return the one number that the plan lacks, None where something else is wrong."""
         blanks = Blanks()
         try:
-            self.file(blanks=blanks)
+            self.file(blanks)
         except HockeystickError:
             return None
         return blanks.names[0] if len(blanks.names) == 1 else None
 
 
-def read(words: Sequence[str]) -> tuple[Source, dict[str, str]]:
-    """Return what is given for one plan, and the values by their names, or raise."""
-    plans, values = split(words)
-    if len(plans) > 1:
-        raise click.UsageError(f"one plan is wanted, and NAME=VALUE; got {' and '.join(plans)}")
-    return Source.of(plans[0]), values
+def source(words: Sequence[str], group: Any = None) -> Source:
+    """Return the one plan of a command's words, or raise."""
+    texts, values = _split(words)
+    if len(texts) > 1:
+        raise click.UsageError(f"one plan is wanted, and NAME=VALUE; got {' and '.join(texts)}")
+    return Source.of(texts[0], values, group)
 
 
-def split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return the words that stand for plans, and the values by their names, or raise."""
-    plans: list[str] = []
+def sources(words: Sequence[str], group: Any = None) -> list[Source]:
+    """Return the plans of a command's words, each with all NAME=VALUE, or raise."""
+    texts, values = _split(words)
+    return [Source.of(text, values, group) for text in texts]
+
+
+def _split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    texts: list[str] = []
     values: dict[str, str] = {}
     for word in words:
         found = _NAMED.fullmatch(word)
         if found is None:
-            plans.append(word)
+            texts.append(word)
             continue
         name = found[1].replace("-", "_")
         if name in values:
@@ -242,13 +273,7 @@ def split(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         values[name] = found[2].strip()
     if not words:
         raise click.UsageError(_HOW)
-    return plans or [TRAINING], values
-
-
-def plan_of(words: Sequence[str], group: Any = None) -> PlanFile:
-    """Return the plan of a command's words; of a group of records where one is given."""
-    source, values = read(words)
-    return for_group(source.file(values), group)
+    return texts or [_TRAINING], values
 
 
 def notion(text: str) -> Notion:

@@ -92,15 +92,6 @@ def _lines(state: Progress, ended: threading.Event) -> None:
                 click.echo(f"hockeystick: {state.words}, after {spent:.0f} s", err=True)
 
 
-def seconds(value: float) -> str:
-    """Return a duration in the unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            count = value / size
-            return f"{count:.2g} {unit}" if count < 99.5 else f"{count:.0f} {unit}"
-    return f"{value * 1e6:.0f} us"
-
-
 @contextmanager
 def processes(workers: int) -> Iterator[Executor | None]:
     """Yield so many processes to ask in, None where this one is enough.

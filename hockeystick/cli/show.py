@@ -6,10 +6,11 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import click
 from rich import box
@@ -32,54 +33,102 @@ from hockeystick.numerics.numerals import jsonable
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
 
+# What is said, under a label: that of the line before is not repeated.
+Fact: TypeAlias = tuple[str, str | Text]
+
+STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
+_MEANINGS: Final = {
+    "verified": "a second program finds that its numbers hold; text is not looked at",
+    "refuted": "do not rely on it: it was edited, or is a bug to report",
+    "not covered": "the second program says nothing about this answer",
+}
 _LABEL_WIDTH: Final = 10
 _WIDEST: Final = 100
 _NARROWEST: Final = 20
 
 
-class Sheet:
-    """What is printed of an answer: facts under their labels, and tables; a title with -v."""
+def answer(
+    told: Mapping[str, Any],
+    facts: Iterable[Fact],
+    *tables: Table,
+    file: PlanFile | None = None,
+    cautions: Iterable[Caution] = (),
+    more: Iterable[Fact] = (),
+    assumptions: Sequence[str] | None = None,
+    verdict: Verdict | None = None,
+    status: int = 0,
+) -> NoReturn:
+    """Print an answer and end the command, with the verdict's exit status or else the one given.
 
-    def __init__(self, title: str | None = None) -> None:
-        self.is_verbose = options.is_given("verbose")
-        self._blocks: list[RenderableType] = []
-        self.more("about", title)
+    It is what is told for programs, or for people facts, the plan, cautions, tables, and with -v
+    what is known ``more``. Assumptions are those that are told, unless given.
+    """
+    if options.is_given("json"):
+        print_json(told)
+    else:
+        is_verbose = options.is_given("verbose")
+        above = [("about", told.get("title") or "")] if is_verbose else []
+        above += facts
+        if file is not None:
+            above += _plan(file, told.get("accountant"), is_verbose)
+        shown = (one for one in cautions if is_verbose or not one.is_mild)
+        above += [("caution", Text(one.text, "yellow")) for one in shown]
+        held = told.get("assumptions", ()) if assumptions is None else assumptions
+        below = [*more, *(("holds if", text) for text in held)]
+        below += [("sources", f"{one.of}: {one.text}") for one in told.get("sources", ())]
+        if not is_verbose:
+            many = "1 assumption is" if len(held) == 1 else f"{len(held)} assumptions are"
+            below = [("holds if", f"{many} met: -v lists them")] if held else []
+        if verdict is not None:
+            below += _verdict(verdict, is_verbose)
+        _print(above, tables, below)
+    click.get_current_context().exit((0 if verdict is None else verdict.exit_status) or status)
 
-    def fact(self, label: str, *texts: str | Text) -> None:
-        """Add a fact, each text on lines of its own."""
-        facts = self._blocks[-1] if self._blocks else None
-        if not isinstance(facts, Table) or facts.show_header:
-            facts = Table.grid(padding=(0, 2, 0, 0))
-            facts.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
-            facts.add_column(overflow="fold")
-            self.block(facts)
-        for text in texts:
-            facts.add_row(label, one_line(text) if isinstance(text, str) else text)
-            label = ""
 
-    def more(self, label: str, *texts: str | Text | None) -> None:
-        """Add a fact that only -v shows, without what is empty."""
-        shown = [text for text in texts if text]
-        if shown and self.is_verbose:
-            self.fact(label, *shown)
+def _plan(file: PlanFile, accountant: str | None, is_verbose: bool) -> Iterator[Fact]:
+    words = in_words(file.plan)
+    if is_verbose:
+        yield from (("plan", text) for text in words)
+        yield from (("steps", rule.removeprefix("steps = ")) for rule in steps_rules(file.plan))
+        yield from (("source", file.source or ""), ("notes", file.notes or ""))
+    else:
+        yield "plan", Text("; ".join(words), no_wrap=True, overflow="ellipsis")
+    by = "" if accountant is None else f"; accountant {accountant}"
+    yield "adjacency", f"{file.plan.adjacency or 'any'}{by}"
 
-    def block(self, *blocks: RenderableType) -> None:
-        """Add tables, or lines."""
-        self._blocks += blocks
 
-    def show(self) -> None:
-        """Print it in the encoding of standard output; below, what was not given but taken."""
-        console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-        console.width = max(_NARROWEST, min(console.width, _WIDEST))
-        with console.capture() as captured:
-            for index, block in enumerate(self._blocks):
-                if index and isinstance(block, Table) and block.show_header:
-                    console.print()
-                console.print(block)
-            for line in options.default_lines():
-                console.print(one_line(line))
-        text = "\n".join(line.rstrip() for line in captured.get().splitlines())
-        click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
+def _verdict(verdict: Verdict, is_verbose: bool) -> Iterator[Fact]:
+    for one in verdict.checks if is_verbose else ():
+        yield "claim", f"{one.claim}: {'holds' if one.holds else 'is false'}, {one.ball}"
+    styled = verdict.status, STYLES[verdict.status]
+    yield "verdict", Text.assemble(styled, f": {_MEANINGS[verdict.status]}")
+    yield "reason", verdict.reason
+
+
+def _print(above: Sequence[Fact], tables: Sequence[Table], below: Sequence[Fact]) -> None:
+    """Print in the encoding of standard output; at the end, what was not given but taken."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    console.width = max(_NARROWEST, min(console.width, _WIDEST))
+    blocks: list[RenderableType] = [_grid([*above, *below])]
+    if tables:
+        parted = (one for table in tables for one in ("", table))
+        blocks = [_grid(above), *parted, "", _grid(below)]
+    with console.capture() as captured:
+        for block in (*blocks, *map(one_line, options.default_lines())):
+            console.print(block)
+    text = "\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines())
+    click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
+
+
+def _grid(facts: Sequence[Fact]) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
+    grid.add_column(overflow="fold")
+    shown = [(label, text) for label, text in facts if text]
+    for (before, _), (label, text) in pairwise([("", ""), *shown]):
+        said = one_line(text) if isinstance(text, str) else text
+        grid.add_row("" if label == before else label, said)
+    return grid
 
 
 def table(*headings: str) -> Table:
@@ -100,65 +149,6 @@ def between(low: float, high: float) -> str:
 def one_line(text: str, style: str = "") -> Text:
     """Return a text on one line, without what could steer a terminal."""
     return Text(on_one_line(text), style)
-
-
-def show(told: Callable[[], Mapping[str, Any]], sheet: Callable[[], Sheet]) -> None:
-    """Print an answer: what is told for programs where --json is given, or else the sheet."""
-    if options.is_given("json"):
-        print_json(told())
-    else:
-        sheet().show()
-
-
-def answer(
-    told: Mapping[str, Any],
-    file: PlanFile | None,
-    facts: Iterable[tuple[str, str | Text]],
-    found: Table | None = None,
-    *,
-    more: Mapping[str, Sequence[str]] | None = None,
-    assumptions: Sequence[str] | None = None,
-) -> None:
-    """Print an answer: what is told for programs, or for people its facts and its plan.
-
-    Cautions, sources and assumptions are those that are told; ``more`` is shown with -v alone.
-    """
-    if options.is_given("json"):
-        print_json(told)
-        return
-    sheet = Sheet(told.get("title"))
-    for label, text in facts:
-        sheet.fact(label, text)
-    if file is not None:
-        _add_plan(sheet, file, told.get("accountant"))
-    for one in told.get("cautions", ()):
-        add = sheet.more if one.is_mild else sheet.fact
-        add("caution", Text(one.text, "yellow"))
-    if found is not None:
-        sheet.block(found)
-    for label, texts in (more or {}).items():
-        sheet.more(label, *texts)
-    met = told.get("assumptions", ()) if assumptions is None else assumptions
-    sheet.more("holds if", *met)
-    if met and not sheet.is_verbose:
-        many = "1 assumption is" if len(met) == 1 else f"{len(met)} assumptions are"
-        sheet.fact("holds if", f"{many} met: -v lists them")
-    sheet.more("sources", *(f"{one.of}: {one.text}" for one in told.get("sources", ())))
-    sheet.show()
-
-
-def _add_plan(sheet: Sheet, file: PlanFile, accountant: str | None) -> None:
-    """Add the plan, with -v all that is said of it, the neighbours and who answered."""
-    words = in_words(file.plan)
-    if sheet.is_verbose:
-        sheet.fact("plan", *words)
-        sheet.more("steps", *(one.removeprefix("steps = ") for one in steps_rules(file.plan)))
-        sheet.more("source", file.source)
-        sheet.more("notes", file.notes)
-    else:
-        sheet.fact("plan", Text("; ".join(words), no_wrap=True, overflow="ellipsis"))
-    by = "" if accountant is None else f"; accountant {accountant}"
-    sheet.fact("adjacency", f"{file.plan.adjacency or 'any'}{by}")
 
 
 def print_json(told: Mapping[str, Any]) -> None:
@@ -185,11 +175,12 @@ def as_json(value: Any) -> Any:
             return value
 
 
-def print_short(number: str, *lines: str) -> None:
+def print_short(number: str, *lines: str, status: int = 0) -> NoReturn:
     """Print a number alone, and on standard error what was not given, and lines besides."""
     click.echo(number)
     for line in [*options.default_lines(), *lines]:
         click.echo(f"hockeystick: {line}", err=True)
+    click.get_current_context().exit(status)
 
 
 def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
@@ -198,12 +189,6 @@ def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
     group = {"group": file.plan.size} if isinstance(file.plan, OfGroup) else {}
     description = describe(file.plan)
     return {"version": __version__, **about, "description": description, **group, **more}
-
-
-def listed(found: Iterable[Caution | Source]) -> list[dict[str, str]]:
-    """Return cautions or sources, ready for JSON."""
-    found_as_json: list[dict[str, str]] = as_json(list(found))
-    return found_as_json
 
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:
@@ -227,8 +212,8 @@ def out_path(out: str, endings: Collection[str], force: bool, name: str = "out")
 
 def write_whole(path: Path, text: str, force: bool) -> None:
     """Write a text all at once."""
-    with whole(path, force) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+    with whole(path, force) as part:
+        part.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
@@ -246,7 +231,6 @@ def whole(path: Path, force: bool) -> Iterator[Path]:
 
 
 def _refuse_existing(path: Path, force: bool) -> None:
-    """Raise where a file would be replaced that nobody said may be."""
     if path.is_dir():
         raise click.ClickException(f"cannot write {path}: Is a directory")
     if path.exists() and not force:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import islice, product
 from math import prod
 from pathlib import Path
-from typing import Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
 
 import click
 from rich.text import Text
@@ -20,20 +20,13 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.auto import ACCOUNTANTS
-from hockeystick.answers import cautions
+from hockeystick.calibration.sweeps import sweep as sweeps
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
-from hockeystick.calibration.sweeps.sweep import (
-    CAUTION,
-    ENDINGS,
-    ERROR,
-    columns_of,
-    journal_of,
-    kept_for,
-)
+from hockeystick.cli import show
 from hockeystick.cli.command import command
-from hockeystick.cli.progress import WORKERS, processes, progress, seconds
-from hockeystick.cli.show import Sheet, one_line, out_path, show
-from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.cli.progress import WORKERS, Progress, processes, progress
+from hockeystick.errors import AnswerError, HockeystickError, ParameterError, PlanFileError
+from hockeystick.io import parse
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
 from hockeystick.io.vocabulary import refuse_unknown
 from hockeystick.mechanisms import DPSGD
@@ -76,7 +69,6 @@ class FileQuestion:
     asked: Mapping[str, Any]
 
     def __call__(self, **cell: Any) -> dict[str, Any]:
-        """Return the answer at one cell as columns, with what it is of and what to know of it."""
         plan, at = self.plan(cell), self.at(cell)
         how = {name: one for name, one in self.asked_at(cell).items() if name not in _AT}
         answer: Any
@@ -86,8 +78,9 @@ class FileQuestion:
             found = hs.calibrate(plan, self.find, hs.ApproxDP(**at), **how)
             answer, plan = found.achieved, found.plan
         first: dict[str, Any] = {self.needed[0]: at[self.needed[0]]}
-        warned = " ".join(one.text for one in cautions(answer, plan, **first))
-        return {**columns_of(found, cell), **self.about(cell), CAUTION: warned or None}
+        warned = " ".join(one.text for one in hs.answers.cautions(answer, plan, **first))
+        columns = sweeps.columns_of(found, cell) | self.about(cell)
+        return columns | {sweeps.CAUTION: warned or None}
 
     def about(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a row says besides its cell and its answer: what was asked, and where."""
@@ -180,7 +173,6 @@ def grid_file(content: bytes) -> GridFile:
 
 
 def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """Take a table out of a document, or raise where there is none."""
     table = document.pop(name, None)
     if not isinstance(table, dict) or not table:
         raise PlanFileError(f"a grid file needs a table [{name}]")
@@ -209,7 +201,6 @@ def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> No
 
 
 def _values(name: str, given: Any) -> tuple[Any, ...]:
-    """Return the values of one parameter, or raise."""
     where = f"[grid].{name}"
     if isinstance(given, list) and given and not any(isinstance(x, dict | list) for x in given):
         _check_kinds(name, given)
@@ -271,34 +262,45 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
     if out is None:
         raise click.UsageError("Missing -o FILE, where the rows go: .csv or .jsonl")
     count = _validate.count("workers", workers, WORKERS)
-    path = out_path(out, ENDINGS, force or journal_of(Path(out)).exists())
+    path = show.out_path(out, sweeps.ENDINGS, force or sweeps.journal_of(Path(out)).exists())
     file = load_grid(grid)
     try:
         told = _swept(file, str(path), count, force)
     except OSError as error:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
     except KeyboardInterrupt:
-        kept, cells = kept_for(path), prod(map(len, file.grid.values()))
-        stays = f": {kept:,} of {cells:,} kept in {journal_of(path)}; run again to go on"
+        kept, cells = sweeps.kept_for(path), prod(map(len, file.grid.values()))
+        stays = f": {kept:,} of {cells:,} kept in {sweeps.journal_of(path)}; run again to go on"
         raise KeyboardInterrupt(f"interrupted{stays if kept else ''}") from None
-    show(lambda: told, lambda: _sheet(told))
+    before = f", {told['resumed']:,} of them answered before" if told["resumed"] else ""
+    errors = f"in {told['errors']:,} rows; first: {told['first_error']}"
+    many = f"in {told['cautions']:,} of {told['rows']:,} rows, in the first of these:"
+    places = ", ".join(f"{name} = {plain(value)}" for name, value in told["at"].items())
+    facts: list[show.Fact] = [
+        ("file", show.one_line(told["out"], "bold green")),
+        ("rows", f"{told['rows']:,}{before}, in {told['seconds']:.1f} s"),
+        ("no answer", errors if told["errors"] else ""),
+        ("caution", Text(f"{many} {told['first_caution']}", "yellow") if told["cautions"] else ""),
+        ("found", f"{told['find']} at {places}" if places else told["find"]),
+    ]
+    ranges = [f"{name}: {len(x)} values, {x[0]} to {x[-1]}" for name, x in told["grid"].items()]
+    show.answer(told, facts, more=[("grid", text) for text in ranges])
 
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any]:
-    """Sweep, and return what became of it, ready for JSON."""
-    resumed, asked, start = None, file.question.asked, time.perf_counter()
+    asked, start, done = file.question.asked, time.perf_counter(), dict[str, int]()
     with progress("sweeping") as tell, processes(workers) as executor:
 
         def report(answered: int, cells: int) -> None:
-            nonlocal resumed
-            resumed = answered if resumed is None else resumed
+            done.setdefault("resumed", answered)
             tell(answered, cells)
 
         in_flight = None if executor is None else 2 * workers
         how: dict[str, Any] = {"in_flight": in_flight, "replace": force}
         rows = list(hs.sweep(file.grid, file.question, executor, out=out, progress=report, **how))
     errors, warned = (
-        [str(row[name]) for row in rows if row.get(name) is not None] for name in (ERROR, CAUTION)
+        [str(row[name]) for row in rows if row.get(name) is not None]
+        for name in (sweeps.ERROR, sweeps.CAUTION)
     )
     return {
         "version": hs.__version__,
@@ -312,24 +314,127 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any
         "first_error": errors[0] if errors else None,
         "cautions": len(warned),
         "first_caution": warned[0] if warned else None,
-        "resumed": resumed,
+        **done,
         "seconds": time.perf_counter() - start,
     }
 
 
-def _sheet(told: Mapping[str, Any]) -> Sheet:
-    """Return what was asked, and where the answers are."""
-    sheet = Sheet(told["title"])
-    sheet.fact("file", one_line(told["out"], "bold green"))
-    before = f", {told['resumed']:,} of them answered before" if told["resumed"] else ""
-    sheet.fact("rows", f"{told['rows']:,}{before}, in {seconds(told['seconds'])}")
-    if told["errors"]:
-        sheet.fact("no answer", f"in {told['errors']:,} rows; first: {told['first_error']}")
-    if told["cautions"]:
-        many = f"in {told['cautions']:,} of {told['rows']:,} rows, in the first of these:"
-        sheet.fact("caution", Text(f"{many} {told['first_caution']}", style="yellow"))
-    places = [f"{name} = {plain(value)}" for name, value in told["at"].items()]
-    sheet.fact("found", told["find"] + (f" at {', '.join(places)}" if places else ""))
-    for name, values in told["grid"].items():
-        sheet.more("grid", f"{name}: {len(values)} values, {values[0]} to {values[-1]}")
-    return sheet
+# So many rows of each status are named.
+_NAMED: Final = 5
+_NO_ANSWER: Final = "no answer"
+# The worst is that of all rows; where there is no answer at all, nothing is covered.
+_STATUSES: Final = {"refuted": 1, "not covered": 3, "verified": 0}
+_Row: TypeAlias = Mapping[str, str]
+
+
+def verify_rows(out: str, grid: str | None, workers: Any) -> NoReturn:
+    """Print what the verifier says of each row of a sweep, and end with the exit status of all."""
+    if grid is None:
+        raise click.UsageError(
+            f"{out} holds rows of a sweep: give the grid file that was swept too"
+        )
+    file, count = load_grid(grid), _validate.count("workers", workers, WORKERS)
+    with progress("verifying") as tell, processes(count) as executor:
+        rows = _verified(out, grid, file, tell, map if executor is None else executor.map)
+    found = {name: [x for x in rows if x["status"] == name] for name in (*_STATUSES, _NO_ANSWER)}
+    status = next((name for name in _STATUSES if found[name]), "not covered")
+    facts: list[show.Fact] = [("file", f"{out}, {len(rows):,} rows of {grid}")]
+    for name, of_status in found.items():
+        facts.append((name, Text(f"{len(of_status):,}", show.STYLES.get(name, ""))))
+        for one in of_status[:_NAMED] if name != "verified" else ():
+            cell = ", ".join(f"{key} = {value}" for key, value in one["parameters"].items())
+            facts.append((name, f"row {one['row']} ({cell}): {one['reason']}"))
+    facts.append(("verdict", Text(status, show.STYLES[status])))
+    told = {"version": hs.__version__, "file": out, "grid": grid, "title": file.title}
+    show.answer({**told, "status": status, "rows": rows}, facts, status=_STATUSES[status])
+
+
+def _verified(
+    out: str, grid: str, file: GridFile, tell: Progress, run: Callable[..., Iterable[Any]]
+) -> list[dict[str, Any]]:
+    cells = list(sweeps.cells_of(sweeps.grid_of(file.grid)))
+    rows = sweeps.read_rows(Path(out))
+    if len(rows) != len(cells):
+        needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
+        raise AnswerError(f"{out} must have {needed}")
+    verdicts: list[dict[str, Any]] = []
+    asked: list[tuple[str, FileQuestion, Mapping[str, Any], _Row]] = []
+    for number, (cell, row) in enumerate(zip(cells, rows, strict=True), 1):
+        where, reason = f"{out}, row {number}", row[sweeps.ERROR]
+        _check_row(where, row, cell, {} if reason else file.question.about(cell), grid)
+        parameters = {name: sweeps.scalar(value) for name, value in cell.items()}
+        verdict = {"row": number, "parameters": parameters, "status": _NO_ANSWER, "reason": reason}
+        verdicts.append(verdict)
+        if not reason:
+            asked.append((where, file.question, cell, row))
+    answered = [one for one in verdicts if not one["reason"]]
+    found = zip(answered, run(_judged, *zip(*asked, strict=True)) if asked else (), strict=True)
+    for done, (verdict, (status, reason)) in enumerate(found, 1):
+        verdict |= {"status": status, "reason": reason or None}
+        tell(done, len(asked))
+    return verdicts
+
+
+def _check_row(
+    where: str, row: _Row, cell: Mapping[str, Any], about: Mapping[str, Any], grid: str
+) -> None:
+    """Raise unless a row has the parameters of its cell; what was asked older files do not say."""
+    for name, value in {**cell, **about}.items():
+        found = row.get(name)
+        if found is None and name in cell:
+            raise AnswerError(f"{where} has no column {name}: these are not the rows of {grid}")
+        wanted = "" if value is None else str(sweeps.scalar(value))
+        is_left_out = name in about and (not found or name == "version")
+        if not is_left_out and found != wanted and parse(str(found)) != parse(wanted):
+            raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
+
+
+def _judged(
+    where: str, question: FileQuestion, cell: Mapping[str, Any], row: _Row
+) -> tuple[str, str]:
+    """Return what the verifier says of the ends in a row, asked of its cell's plan; and why."""
+    if row.get("approximation"):
+        return "not covered", "an approximation claims nothing that could be verified"
+    at, solved = question.at(cell), question.find not in ("epsilon", "delta")
+    names = ("achieved_lower", "achieved_upper") if solved else ("lower", "upper")
+    misnamed = "" if solved else _misnamed(question, cell, row)
+    if misnamed:
+        return "refuted", misnamed
+    try:
+        plan = question.plan({**cell, question.find: _number(row, "value")} if solved else cell)
+        lower, upper = (_number(row, name) for name in names)
+        if lower > upper:
+            ends = f"they are {lower} and {upper}"
+            raise AnswerError(f"{names[0]} must be at most {names[1]}; {ends}")
+        if solved and upper > at["epsilon"]:
+            return "refuted", f"achieved_upper is above the target, epsilon = {at['epsilon']}"
+        quantity: Any = "epsilon" if solved else question.find
+        about: Any = {"accountant": "sweep", "adjacency": plan.adjacency}
+        answer = hs.Certified(lower, lower, upper, quantity=quantity, **about)
+        place: Any = {question.needed[0]: at[question.needed[0]]}
+        verdict = hs.verify(answer, plan, **place)
+        is_inside = solved or lower <= _number(row, "estimate") <= upper
+    except HockeystickError as error:
+        raise AnswerError(f"{where}: {error}") from None
+    if verdict.status == "verified" and not is_inside:
+        return "refuted", "estimate is not from lower to upper"
+    return verdict.status, verdict.reason
+
+
+def _misnamed(question: FileQuestion, cell: Mapping[str, Any], row: _Row) -> str:
+    """Return why the accountant that a row names cannot have proven it; nothing where it can."""
+    column = sweeps.ANSWERED_BY if ACCOUNTANT in cell else ACCOUNTANT
+    named = row.get(column, "")
+    asked = question.asked_at(cell).get(ACCOUNTANT, "auto")
+    if named not in ACCOUNTANTS or named == "auto":
+        return f"{column} = {named!r} is no accountant's name"
+    if ACCOUNTANTS[named].kind == "approximation":
+        return f"{column} = {named!r} proves nothing, so no row with ends is its"
+    return "" if asked in ("auto", named) else f"{column} = {named!r}, but {asked} was asked"
+
+
+def _number(row: _Row, name: str) -> float:
+    value = parse(row.get(name, ""))
+    if not isinstance(value, int | float):
+        raise AnswerError(f"{name} must be a number; it is {row.get(name, '')!r}")
+    return value

@@ -24,6 +24,8 @@ from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.mechanisms.scope import unit_of
 
 _WIDTH: Final = 88
+# Where to ask: of 60,000 examples, as the file for training has them, the largest sensible one.
+_DELTA: Final = "1e-6"
 _REPEAT: Final = "How often it runs."
 # What the example in its docstring does not write out in one call.
 _CALLS: Final[Mapping[str, str]] = {
@@ -44,18 +46,20 @@ _CALLS: Final[Mapping[str, str]] = {
 def template_of(mechanism: str, name: str = "plan.toml") -> str:
     """Return the text of a plan file for one mechanism or notion, to be filled in."""
     if mechanism == DPSGD.__name__:
-        return _training().format(title="My training run", name=name, many="examples")
+        about = {"title": "My training run", "many": "examples", "delta": _DELTA}
+        return _training().format(name=name, **about)
     return template_of_plan(_example(mechanism), name)
 
 
-def template_of_plan(plan: Mechanism, name: str = "plan.toml") -> str:
+def template_of_plan(plan: Mechanism, name: str = "plan.toml", delta: str = _DELTA) -> str:
     """Return the text of a plan file that holds a plan, each key with a comment."""
     tables = tables_of(plan)
     every = [*([tables["dpsgd"]] if "dpsgd" in tables else []), *tables.get("release", [])]
     kinds = [table.get("mechanism", DPSGD.__name__) for table in every]
     title = f"My {kinds[0]}" if len(kinds) == 1 else "My plan"
     many = "clients" if unit_of(plan) == "client" else "examples"
-    head = _training().partition("\n[dpsgd]")[0].format(title=title, name=name, many=many)
+    about = {"title": title, "many": many, "delta": delta}
+    head = _training().partition("\n[dpsgd]")[0].format(name=name, **about)
     return "\n".join([head, *map(_table, kinds, every)])
 
 

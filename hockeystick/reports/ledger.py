@@ -252,8 +252,8 @@ def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
     """Return what one more release may cost: at one order, what it may add to epsilon."""
     remaining = status.remaining
     if found is None or not isinstance(remaining, RenyiDP) or status.order is None:
-        return f"at most {amount(remaining, downward)}"
-    told = "covered where it adds at most {} to the epsilon spent"
+        return f"fits if it costs at most {amount(remaining, downward)}"
+    told = "fits if it adds at most {} to the epsilon spent"
     if found.spent > 0.0:
         return told.format(downward(min(found.left, remaining.divergences[0][1])))
     return f"{told.format(downward(found.left))}, with what the conversion to delta takes, once"

@@ -1,5 +1,6 @@
+import json
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,6 +16,16 @@ class Ran(NamedTuple):
 
 
 Run = Callable[..., Ran]
+Write = Callable[[str | bytes], str]
+
+
+def told(run: Run, *arguments: str) -> dict[str, Any]:
+    """Return what a command prints as JSON, which must be strict."""
+    status, out, err = run(*arguments, "--json")
+    assert (status, err) == (0, "")
+    answer = json.loads(out, parse_constant=pytest.fail)
+    assert isinstance(answer, dict)
+    return answer
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 """The examples that end every help, run as they stand, in a folder that has plan.toml alone."""
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +8,7 @@ import click
 import pytest
 
 from hockeystick.cli.command import hockeystick
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Run
 
 
 def commands(group: click.Group, path: str) -> dict[str, Any]:

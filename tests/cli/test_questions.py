@@ -4,6 +4,7 @@ import io
 import json
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,19 +15,14 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.auto import ACCOUNTANTS
-
-Run = Callable[..., Any]
-Write = Callable[[str | bytes], str]
+from hockeystick.calibration.solve.targets import Target
+from hockeystick.conversions import convert
+from hockeystick.io import load_plan
+from hockeystick.notions import ApproxDP
+from hockeystick.numerics.numerals import at_most
+from tests.cli.conftest import Run, Write, told
 
 TRAINING = ("rate=0.1", "steps=100", "noise_multiplier=1")
-
-
-def told(run: Run, *arguments: str) -> dict[str, Any]:
-    status, out, err = run(*arguments, "--json")
-    assert (status, err) == (0, "")
-    answer = json.loads(out, parse_constant=pytest.fail)
-    assert isinstance(answer, dict)
-    return answer
 
 
 def test_json_has_all_that_a_program_needs(run: Run) -> None:
@@ -57,7 +53,7 @@ def test_the_headline_is_rounded_up_and_the_interval_outwards(run: Run) -> None:
     answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5")
     _, out, _ = run("epsilon", *TRAINING, "--delta", "1e-5")
     lines = {words[0]: words for line in out.splitlines() if (words := line.split())}
-    headline = float(lines["epsilon"][1])
+    headline = float(lines["epsilon"][3])
     at_least, at_most = (float(lines["proven"][place]) for place in (2, 4))
     assert at_least <= answer["lower"] <= answer["upper"] <= at_most <= headline
     assert headline - answer["upper"] < 1e-5
@@ -280,3 +276,151 @@ def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_a
     pure = told(run, "solve", "Laplace() ** 2", "--epsilon", "1", "--delta", "0", "--group", "5")
     assert pure["value"] == pytest.approx(10, rel=1e-8)
     assert pure["value"] >= 10
+
+
+CONVERTED = (
+    "title = 'A plan'\ndelta = 1e-5\n[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "result"),
+    [
+        ("PureDP(1)", "--to ZCDP", {"rho": 0.4621171572600098}),
+        ("PureDP(epsilon=2)", "--to ApproxDP --epsilon 1", {"epsilon": 1.0}),
+        ("GDP(1)", "--to RenyiDP --orders 2,8", {"divergences": [[2.0, 1.0], [8.0, 4.0]]}),
+        ("GDP(1)", "--to RenyiDP --orders [2,8]", {"divergences": [[2.0, 1.0], [8.0, 4.0]]}),
+        ("TCDP(0.1, omega=inf)", "--to ZCDP", {"rho": 0.1}),
+        ("ZCDP(0.5)", "--to TCDP --orders inf", {"rho": 0.5, "omega": "inf"}),
+        (" RenyiDP({2: 0.5, 8: 1.9}) ", "--to RenyiDP --orders 8", {"divergences": [[8.0, 1.9]]}),
+        ("GDP(1)", "--to FDP", {"tradeoff": "GaussianTradeOff"}),
+    ],
+)
+def test_json_carries_the_result(
+    run: Run, source: str, arguments: str, result: dict[str, Any]
+) -> None:
+    answer = told(run, "convert", source, *shlex.split(arguments))
+    for name, value in result.items():
+        assert answer["result"][name] == value
+    assert answer["to"] == arguments.split()[1]
+    assert answer["kind"] in ("exact", "bound")
+    assert answer["theorem"]
+    assert answer["version"] == hs.__version__
+    status, out, err = run("convert", source, *shlex.split(arguments))
+    assert (status, err) == (0, "")
+    assert answer["kind"] in out
+
+
+def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write) -> None:
+    path = write(CONVERTED)
+    answer = told(run, "convert", path, "--to", "ApproxDP")
+    plan = hs.DPSGD(rate=0.01, steps=100, noise_multiplier=1)
+    assert answer["result"] == {"epsilon": hs.epsilon(plan, 1e-5).upper, "delta": 1e-5}
+    assert answer["title"] == "A plan"
+    assert answer["adjacency"] == "add-remove"
+    assert any("Poisson" in sentence for sentence in answer["assumptions"])
+    at = told(run, "convert", path, "--to", "ApproxDP", "--epsilon", "1")
+    assert at["result"]["delta"] == convert(plan, ApproxDP, epsilon=1).delta
+    status, out, err = run("convert", path, "--to", "FDP", "-v")
+    assert (status, err) == (0, "")
+    assert "holds if" in out
+
+
+def test_short_is_the_one_number_that_was_not_given_rounded_up(run: Run) -> None:
+    zcdp = "convert", "ZCDP(rho=0.5)", "--short", "--to", "ApproxDP"
+    epsilon = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, delta=1e-6).epsilon
+    assert run(*zcdp, "--delta", "1e-6") == (0, f"{at_most(float(epsilon))}\n", "")
+    delta = hs.convert(hs.ZCDP(rho=0.5), hs.ApproxDP, epsilon=2).delta
+    assert run(*zcdp, "--epsilon", "2")[:2] == (0, f"{at_most(float(delta))}\n")
+
+
+SOLVED = ("rate=0.01", "steps=1000", "noise_multiplier=1")
+TARGET = ("--epsilon", "2", "--delta", "1e-5")
+
+
+def test_json_has_every_number_of_the_answer(run: Run) -> None:
+    answer = told(run, "solve", *SOLVED, "--parameter", "steps", *TARGET)
+    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
+    found = hs.calibrate(plan, "steps", hs.ApproxDP(2, 1e-5))
+    assert (answer["value"], answer["status"]) == (found.value, "tight")
+    assert answer["bracket"] == list(found.bracket)
+    assert answer["achieved"]["upper"] == found.achieved.upper <= 2
+    assert answer["description"]["steps"] == found.value
+
+
+@pytest.mark.parametrize(
+    ("written", "target"),
+    [
+        ("GDP(0.5)", hs.GDP(0.5)),
+        ("ZCDP(rho=0.1)", hs.ZCDP(0.1)),
+        ("RenyiDP({8: 1})", hs.RenyiDP({8: 1})),
+        ("Advantage(0.2)", hs.calibration.Advantage(0.2)),
+        ("TruePositiveRate(0.2, fpr=0.01)", hs.calibration.TruePositiveRate(0.2, 0.01)),
+        ("BayesError(0.08, 0.1)", hs.calibration.BayesError(0.08, 0.1)),
+        ("Reconstruction(0.3, 0.1)", hs.calibration.Reconstruction(0.3, 0.1)),
+    ],
+)
+def test_each_target_is_written_as_in_python(
+    run: Run, write: Write, written: str, target: Target
+) -> None:
+    plan = write('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 2\n')
+    answer = told(run, "solve", plan, "--parameter", "noise_multiplier", "--target", written)
+    found = hs.calibrate(hs.Gaussian(2), "noise_multiplier", target)
+    assert (answer["value"], answer["target"]) == (found.value, str(target))
+
+
+LENGTH = ("examples=60000", "batch_size=256")
+LEFT_OUT = [
+    ((*LENGTH, "epochs=6"), ("noise_multiplier", "least")),
+    ((*LENGTH, "noise_multiplier=1"), ("epochs", "most")),
+    (("rate=0.01", "noise_multiplier=1"), ("steps", "most")),
+    (("steps=1000", "noise_multiplier=1"), ("rate", "most")),
+    (("batch_size=256", "steps=1000", "noise_multiplier=1"), ("examples", "least")),
+    (("Laplace() ** 10 @ Gaussian(4)",), ("scale", "least")),
+    (("Laplace() @ Laplace(3)",), ("parts[0].scale", "least")),
+    (("PoissonSubsampled(Gaussian(), rate=0.01) ** 99",), ("noise_multiplier", "least")),
+    (("ZCDP()",), ("rho", "most")),
+]
+
+
+@pytest.mark.parametrize(("plan", "left_out"), LEFT_OUT, ids=[one[1][0] for one in LEFT_OUT])
+def test_what_the_plan_leaves_out_is_solved_for(
+    run: Run, plan: tuple[str, ...], left_out: tuple[str, str]
+) -> None:
+    found = told(run, "solve", *plan, "--epsilon", "3", "--delta", "1e-5")
+    assert (found["parameter"], found["extreme"]) == left_out
+
+
+def test_the_solved_plan_is_written_as_a_plan_file(run: Run, write: Write, tmp_path: Path) -> None:
+    plan = write("title = 'Held'\ndelta = 1e-3\n[dpsgd]\nrate = 0.01\nsteps = 100\n")
+    out = tmp_path / "solved.toml"
+    asked = ("solve", plan, "--epsilon", "2", "--delta", "1e-5", "-o", str(out))
+    answer = told(run, *asked)
+    file = load_plan(out)
+    assert (file.title, file.delta, answer["out"]) == ("Held", 1e-5, str(out))
+    assert file.plan == hs.DPSGD(rate=0.01, steps=100, noise_multiplier=answer["value"])
+    assert hs.epsilon(file.plan, 1e-5).upper <= 2
+    before = out.read_bytes()
+    status, printed, err = run(*asked)
+    assert (status, printed, out.read_bytes()) == (2, "", before)
+    assert "give --force to replace it" in err
+    shown = run(*asked, "--force")
+    assert shown[0] == 0
+    assert "written to" in shown[1]
+    for name, reason in (
+        ("solved.txt", "must be a file name that ends in .toml"),
+        ("no/a.toml", "No"),
+    ):
+        assert reason in run(*asked[:-1], str(tmp_path / name))[2]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["plan.toml", "solved.toml"]
+
+
+def test_short_is_the_value_that_is_proven_to_meet_the_target(run: Run) -> None:
+    asked = "solve", "Laplace()**10 @ Gaussian(4)", "--epsilon", "2", "--delta", "1e-6"
+    status, out, err = run(*asked, "--short")
+    found = told(run, *asked)
+    assert (status, out, err) == (0, f"{found['value']!r}\n", "")
+    plan = hs.Laplace(float(out)) ** 10 @ hs.Gaussian(4)
+    assert hs.epsilon(plan, 1e-6).upper <= 2
+    for flag in ("--json", "--verify"):
+        assert "--short prints one number" in run(*asked, "--short", flag)[2]

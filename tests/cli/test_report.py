@@ -4,19 +4,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.numerals import at_most
+from tests.cli.conftest import Run, Write
 
 pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
 
-Run = Callable[..., tuple[int, str, str]]
-Write = Callable[[str | bytes], str]
 
 ROOT = Path(__file__).parents[2]
 PLAN = "title = 'Nine queries'\ndelta = 1e-5\n[dpsgd]\nrate = 1\nsteps = 9\nnoise_multiplier = 4\n"
@@ -40,7 +38,8 @@ def test_a_plan_file_becomes_a_page(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1769817600")
     status, said, err = run("report", plan, "-o", str(out))
     answer = hs.epsilon(NINE, delta=1e-5)
-    assert (status, said, err) == (0, f"{out}: {answer}\n", "")
+    assert (status, err) == (0, "")
+    assert "".join(f"written to {out} answer {answer}".split()) in "".join(said.split())
     words = visible(out)
     assert f"epsilon ≤ {at_most(answer.upper, 4)} at delta = 1e-05" in words
     assert "Nine queries" in words
@@ -58,7 +57,7 @@ def test_an_audit_that_refutes_the_plan_ends_with_status_1(
     given = ("report", write(PLAN), "-o", str(out), "--audit", str(scores))
     status, said, err = run(*given, "--confidence", "0.9")
     assert (status, err) == (1, "")
-    assert said.splitlines()[1].startswith("refuted with confidence 0.9: ")
+    assert "audit refuted with confidence 0.9: " in " ".join(said.split())
     words = visible(out)
     assert "Refuted with confidence 0.9: what ran is not what the plan describes." in words
     assert f"--audit {scores} --confidence 0.9 -o report.html" in words
@@ -104,6 +103,7 @@ def test_an_entry_of_the_registry_needs_no_page(run: Run, write: Write, out: Pat
     status, said, err = run("report", plan, "-o", str(entry))
     answer = hs.epsilon(NINE, delta=1e-5)
     text = entry.read_text(encoding="utf-8")
-    told = f"{entry}: {answer}\n{text.count('to be filled in: ')} blanks to be filled in\n"
-    assert (status, said, err) == (0, told, "")
+    assert (status, err) == (0, "")
+    blanks = f"blanks {text.count('to be filled in: ')} to be filled in"
+    assert " ".join(said.split()).endswith(blanks)
     assert text == hs.answers.registration(answer, NINE, delta=1e-5, title="Nine queries")

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.cli.progress import processes
 from hockeystick.cli.sweep import load_grid
-
-Run = Callable[..., tuple[int, str, str]]
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Run, Write
 
 ROOT = Path(__file__).parents[2]
 PLAN = "[dpsgd]\nexamples = 6000\nbatch_size = 60\n"

@@ -2,15 +2,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.cli import main
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Run
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "hockeystick"]

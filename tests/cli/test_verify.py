@@ -14,8 +14,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import verifier
-
-Run = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Run
 
 FLAGS = ("rate=0.01", "steps=1000", "noise_multiplier=1")
 ASKED = ("epsilon", *FLAGS, "--delta", "1e-5")
@@ -69,7 +68,8 @@ def test_each_verdict_has_its_exit_status_and_its_words(
     assert f"verdict {judged.status}: " in words
     assert judged.reason in words
     for check in judged.checks:
-        assert f"{check.claim} {check.ball} {'yes' if check.holds else 'no'}" in words
+        said = "holds" if check.holds else "is false"
+        assert f"{check.claim}: {said}, {check.ball}" in words
 
 
 @pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])

@@ -3,9 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +12,7 @@ import hockeystick as hs
 from hockeystick.cli import main
 from hockeystick.cli.command import refuse
 from hockeystick.cli.options import LEDGER
-
-Run = Callable[..., Any]
-Write = Callable[[str | bytes], str]
+from tests.cli.conftest import Run, Write
 
 TRAINING = "rate=0.01 steps=100 noise_multiplier=1"
 AT = f"epsilon {TRAINING} --delta 1e-5"
@@ -71,10 +67,11 @@ WRONG = [
     (f"delta {TRAINING}", "epsilon must be given, as --epsilon or in the plan file: a number >= 0"),
     (f"delta {TRAINING} --epsilon 1,x,3", "epsilon must be a number"),
     (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
-    ("compare 'Gaussian(1)' --delta 0.1 --samplings", "a DP-SGD plan"),
+    (f"epsilon {TRAINING} delta=1e-5", "where to ask is said by --delta, not NAME=VALUE"),
+    (f"epsilon {TRAINING} batch=3 --delta 0.1", "(did you mean 'batch_size'?)"),
     (f"solve {TRAINING} --parameter rate", "Give one target"),
     (f"solve {TRAINING} --parameter rate --epsilon 2", "delta must be given, as --delta"),
-    (SOLVE, "Missing --parameter: the plan gives all its numbers, noise_multiplier, rate, steps"),
+    (SOLVE, "Say --parameter, the number to solve for, one of noise_multiplier, rate, steps"),
     (f"{SOLVE} --parameter rate --target GDP(1)", "give --target, or"),
     (f"solve {TRAINING} --parameter rate --target BayesError(1)", "write BayesError(value, prior)"),
     (f"solve {TRAINING} --parameter rate --epsilon 1 --delta 1", "below 1 to be a target"),

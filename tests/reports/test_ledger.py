@@ -84,7 +84,7 @@ def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> No
     training = hs.DPSGD(noise_multiplier=0.9, rate=0.01, steps=500)
     ledger = opened(tmp_path, hs.ApproxDP(7.0, 1e-6), expected=training)
     assert (
-        "covered where it adds at most 7 to the epsilon spent, with what the conversion"
+        "fits if it adds at most 7 to the epsilon spent, with what the conversion"
         in (dict(status_facts(ledger.status))["next release"])
     )
     for one in (training, hs.Laplace(2.0) ** 5, training):
@@ -103,5 +103,5 @@ def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> No
     assert rooms[0].adds == pytest.approx(after.spent - before.spent, rel=1e-9)
     assert (
         facts["next release"]
-        == f"covered where it adds at most {downward(before.left)} to the epsilon spent"
+        == f"fits if it adds at most {downward(before.left)} to the epsilon spent"
     )

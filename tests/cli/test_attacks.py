@@ -1,0 +1,111 @@
+"""The commands `tradeoff` and `audit`: tables, JSON, exit statuses."""
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.reports.audit import Audit, audited
+from hockeystick.tradeoffs.reading import reading
+from tests.cli.conftest import Run, Write, told
+
+FULL = ("rate=1", "steps=9", "noise_multiplier=4")
+SAMPLED = ("rate=0.1", "steps=100", "noise_multiplier=2")
+DEFAULT_RATES = [0.1, 0.05, 0.01, 0.001, 0.0001, 0.00001]
+
+
+def rows(out: str) -> list[list[str]]:
+    """The table's numbers, without its headings and labels."""
+    found = [line.split()[-3:] for line in out.splitlines()]
+    return [line for line in found if len(line) == 3 and line[0][:2] in ("0.", "1e")]
+
+
+@pytest.mark.parametrize("flags", [FULL, SAMPLED])
+def test_json_has_what_the_trade_off_function_says(run: Run, flags: tuple[str, ...]) -> None:
+    answer = told(run, "tradeoff", *flags)
+    rate, steps, noise = (float(text.partition("=")[2]) for text in flags)
+    f = hs.tradeoff(hs.DPSGD(rate=rate, steps=int(steps), noise_multiplier=noise))
+    (plan,) = answer["plans"]
+    assert [row["fpr"] for row in plan["rates"]] == DEFAULT_RATES
+    for row in plan["rates"]:
+        assert row["tpr_upper"] == pytest.approx(f.power(row["fpr"]), rel=1e-9)
+        assert row["fnr_lower"] == pytest.approx(f(row["fpr"]), rel=1e-9)
+    assert plan["advantage_upper"] == pytest.approx(float(f.advantage), rel=1e-9)
+    assert plan["bayes_error_lower"] == pytest.approx(float(f.bayes_error(0.5)), rel=1e-9)
+    assert plan["reading"] == reading(0.01, f.power(0.01))
+    assert plan["adjacency"] == plan["description"]["adjacency"] == "add-remove"
+    assert any("clipped" in sentence for sentence in plan["assumptions"])
+    assert (answer["plot"], answer["version"]) == (None, hs.__version__)
+
+
+def test_every_number_is_rounded_to_its_safe_side(run: Run) -> None:
+    (plan,) = told(run, "tradeoff", *FULL)["plans"]
+    _, out, _ = run("tradeoff", *FULL)
+    shown = rows(out)
+    assert len(shown) == len(DEFAULT_RATES)
+    for row, (fpr, found, missed) in zip(plan["rates"], shown, strict=True):
+        assert float(fpr) == row["fpr"]
+        assert Decimal(row["tpr_upper"]) <= Decimal(found) <= Decimal(row["tpr_upper"] * 1.00001)
+        assert Decimal(row["fnr_lower"] * 0.99999) <= Decimal(missed) <= Decimal(row["fnr_lower"])
+    words = " ".join(out.replace("│", " ").split())
+    advantage = words.partition("advantage at most ")[2].partition(";")[0]
+    assert Decimal(plan["advantage_upper"]) <= Decimal(advantage)
+    error = words.partition("Bayes error at least ")[2].split()[0]
+    assert Decimal(error) <= Decimal(plan["bayes_error_lower"])
+
+
+PLAN = 'title = "One query"\n[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 1.0\n'
+WITH_DELTA = "delta = 1e-5\n" + PLAN
+TRIALS = 600
+# What really ran, in deviations of the noise: as the plan says, and with half the noise.
+AS_PLANNED, HALF_THE_NOISE = 1.0, 0.5
+
+
+def scores(deviation: float, shift: float = 1.0) -> dict[str, Any]:
+    """Return the best attack's scores on a Gaussian mechanism with sensitivity 1."""
+    random = np.random.default_rng(2)
+    noise = random.normal(0.0, deviation, (2, TRIALS))
+    return {"scores_in": noise[0] + shift, "scores_out": noise[1]}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., str]:
+    def written(deviation: float, shift: float = 1.0) -> str:
+        path = tmp_path / "scores.npz"
+        np.savez(path, **scores(deviation, shift))
+        return str(path)
+
+    return written
+
+
+def test_one_run_is_audited_as_one(run: Run, write: Write, file: Callable[..., str]) -> None:
+    given = file(HALF_THE_NOISE)
+    status, out, _ = run("audit", given, write(WITH_DELTA), "--one-run", "--json")
+    answer = json.loads(out)
+    held = hs.audit.load_scores(given)
+    both = held.scores, held.included
+    assert answer["in_one_run"] is True
+    assert answer["epsilon"]["value"] == hs.audit.one_run(*both, delta=1e-5).value
+    verdict = hs.audit.falsify_one_run(hs.Gaussian(1.0), *both)
+    assert answer["verdict"] == verdict.as_dict()
+    assert status == int(isinstance(verdict, hs.audit.Refuted))
+
+
+def test_json_has_all_that_was_found(run: Run, write: Write, file: Callable[..., str]) -> None:
+    given = file(HALF_THE_NOISE)
+    status, out, err = run("audit", given, write(WITH_DELTA), "--json")
+    audit = Audit(name=given, scores=hs.audit.load_scores(given))
+    found = audited(audit, plan=hs.Gaussian(1.0), delta=1e-5)
+    answer = json.loads(out)
+    assert (status, err) == (1, "")
+    assert answer.pop("version") == hs.__version__
+    assert answer.pop("title") == "One query"
+    assert answer.pop("description") == hs.calibration.describe(hs.Gaussian(1.0))
+    assert answer == json.loads(json.dumps(found.as_dict()))
+    assert answer["verdict"]["kind"] == "refuted"
+    assert len(answer["curve"]) > 3

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 
@@ -42,9 +42,7 @@ from hockeystick.release.noise.clipped_sum import (
     noisy_integers,
 )
 from hockeystick.release.samplers import Bits, permutation, secret_bits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import Floats
 
 _KEEP: Final = Domain(symbol="k", low=0, high=1, low_open=True, typical=(0.1, 0.9))
 _EXPECTED: Final = Domain(symbol="m", low=1e-24, high=2.0**30, typical=(16, 4096), whole=False)
@@ -75,7 +73,7 @@ def layered_sum(
     norms: Any,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Return for each layer the sum of its clipped gradients, with noise in units of its norm.
 
         G_l = sum_i clip(g_il, C_l) + N(0, (z_l C_l)^2 I),    l = 1..M.
@@ -103,7 +101,7 @@ def layered_sum(
     return [noisy_clipped_sum(rows, norm, noise, bits) for rows, norm, noise in of_each]
 
 
-def _layers(layers: Any, count: int) -> list[NDArray[np.float64]]:
+def _layers(layers: Any, count: int) -> list[Floats]:
     """Return each layer's gradients, of the same examples, or raise."""
     allowed = f"{count} arrays, one for each noise multiplier of the mechanism"
     if not isinstance(layers, list | tuple) or len(layers) != count:
@@ -122,7 +120,7 @@ def randomly_pruned_sum(
     keep: float,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the noisy sum of clipped gradients in randomly chosen coordinates, zeros elsewhere.
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
@@ -154,7 +152,7 @@ def selective_sum(
     keep: float,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the largest coordinates of the noisy sum of clipped gradients, zeros elsewhere.
 
     Of ``sum_i clip(g_i, C) + N(0, (z C)^2 I)`` the ``ceil(keep d)`` entries that are largest in
@@ -180,9 +178,7 @@ def selective_sum(
     return found
 
 
-def _pruned(
-    mechanism: Any, gradients: Any, norm: Any, keep: Any
-) -> tuple[NDArray[np.float64], float, int]:
+def _pruned(mechanism: Any, gradients: Any, norm: Any, keep: Any) -> tuple[Floats, float, int]:
     """Return the gradients, the norm and how many coordinates are kept, or raise."""
     known, rows = of_kind(mechanism, Gaussian), gradient_rows("gradients", gradients)
     share = decimal(_validate.real("keep", keep, _KEEP))
@@ -338,7 +334,7 @@ class Clipping(ABC):
 
     def step(
         self, gradients: Any, *, expected: float, bits: Bits = secret_bits
-    ) -> tuple[NDArray[np.float64], Self]:
+    ) -> tuple[Floats, Self]:
         """Return the noisy mean gradient of a batch, and the clipping of the next step.
 
         Expected is the expected size m of a batch, at least 1e-24: public, never the size that was
@@ -352,9 +348,7 @@ class Clipping(ABC):
         return None
 
     @abstractmethod
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], Self]: ...
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, Self]: ...
 
 
 @final
@@ -405,15 +399,13 @@ class QuantileClipping(Clipping):
     def mechanism(self) -> JointGaussian:
         return JointGaussian((self.gradient_noise, 2.0 * self.bit_noise))
 
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], QuantileClipping]:
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, QuantileClipping]:
         noisy = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits)
         share = 0.5 + 0.5 * self._halves(rows, bits) / size
         norm = _moved(self.norm, -self.step_size * (share - self.quantile))
         return noisy / size, replace(self, norm=norm)
 
-    def _halves(self, rows: NDArray[np.float64], bits: Bits) -> float:
+    def _halves(self, rows: Floats, bits: Bits) -> float:
         """Return twice the noisy sum of bits: 1 for a gradient that stays, -1 for another."""
         with np.errstate(over="ignore", invalid="ignore"):
             within = np.linalg.norm(rows, axis=1) <= self.norm
@@ -468,9 +460,7 @@ class OnlineClipping(Clipping):
     direction_noise: float
     norm_rate: float = 2.5e-3
     learning_rate_rate: float = 2.5e-3
-    _before: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(
-        default=None, init=False, repr=False
-    )
+    _before: tuple[Floats, Floats] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         noises = {"gradient_noise": NOISE, "direction_noise": NOISE}
@@ -485,9 +475,7 @@ class OnlineClipping(Clipping):
     def _length(self) -> int | None:
         return None if self._before is None else len(self._before[0])
 
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], OnlineClipping]:
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, OnlineClipping]:
         directions = _directions(rows, self.norm)
         gradient = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits) / size
         direction = noisy_clipped_sum(directions, 1.0, self.direction_noise, bits) / size
@@ -501,7 +489,7 @@ class OnlineClipping(Clipping):
         return gradient, after
 
 
-def _directions(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+def _directions(rows: Floats, norm: float) -> Floats:
     """Return the directions of the rows that are clipped, and zeros for the others."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(rows, axis=1)
@@ -510,7 +498,7 @@ def _directions(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
     return np.where(clipped[:, None], rows, 0.0) / unit
 
 
-def _sign(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def _sign(first: Floats, second: Floats) -> float:
     return float(np.sign(first @ second))
 
 
@@ -552,8 +540,8 @@ class CoordinateClipping(Clipping):
     noise_multiplier: float
     decays: tuple[float, float]
     variances: tuple[float, float]
-    center: NDArray[np.float64]
-    variance: NDArray[np.float64]
+    center: Floats
+    variance: Floats
 
     def __init__(
         self,
@@ -578,7 +566,7 @@ class CoordinateClipping(Clipping):
         return Gaussian(self.noise_multiplier)
 
     @property
-    def scale(self) -> NDArray[np.float64]:
+    def scale(self) -> Floats:
         """What each entry is divided by: b, which is proportional to ``v^(1/4)``."""
         deviation = np.sqrt(self.variance)
         return np.asarray(np.sqrt(deviation * deviation.sum()))
@@ -587,9 +575,7 @@ class CoordinateClipping(Clipping):
     def _length(self) -> int:
         return len(self.center)
 
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], CoordinateClipping]:
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, CoordinateClipping]:
         scale, (first, second) = self.scale, self.decays
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (rows - self.center) / scale

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -44,11 +44,7 @@ from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import of_kind, root_up, row_of, shaped, yes_or_no
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits, uniform_integers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Model = NDArray[np.float64]
+from hockeystick.release.samplers.bits import Bools, Floats, Integers
 
 Gradient = Callable[[Any, int], Any]
 # The largest scale of rounded noise that is drawn here, 2^43 steps.
@@ -81,7 +77,7 @@ class _Steps:
     high: float
     bits: int
 
-    def of(self, values: Any, parties: int) -> NDArray[np.int64]:
+    def of(self, values: Any, parties: int) -> Integers:
         """Return a value for each party in steps, from 0 to ``2^bits``, clipped; or raise."""
         given = row_of("values", values, parties)
         parts = (np.clip(given, self.low, self.high) - self.low) / (self.high - self.low)
@@ -203,9 +199,7 @@ def _without(mechanism: GOPA, gone: frozenset[int]) -> GOPA:
     return GOPA(mechanism.noise_multiplier, mechanism.pairwise_multiplier, graph, hidden)
 
 
-def _shared_noise(
-    mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bits
-) -> NDArray[np.int64]:
+def _shared_noise(mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bits) -> Integers:
     """Return each party's noise in steps: its own, and what it shares with those who stay."""
     graph = mechanism.graph
     total = np.zeros(graph.parties, dtype=np.int64)
@@ -351,29 +345,29 @@ class Projected:
     exponent: int
     scale: float
 
-    def stepped(self, model: Model, gradient: Model, bits: Bits) -> Model:
+    def stepped(self, model: Floats, gradient: Floats, bits: Bits) -> Floats:
         """Return the next model."""
         with np.errstate(over="ignore"):
             moved = np.rint(np.ldexp(model - self.step_size * gradient, -self.exponent))
         noise = rounded_gaussian(self.scale, len(model), bits=bits) if self.scale else 0
         return self.projected(np.ldexp(moved + noise, self.exponent))
 
-    def projected(self, point: Model) -> Model:
+    def projected(self, point: Floats) -> Floats:
         """Return the nearest point of the ball."""
         length = _length(point)
         return point if length <= self.radius else point * (self.radius / length)
 
-    def checked(self, gradient: Any, size: int) -> Model:
+    def checked(self, gradient: Any, size: int) -> Floats:
         """Return a gradient, or raise: one that is too long would cost more than was charged."""
         most = self.lipschitz * (1 + 2.0**-_GRADIENT_BITS)
 
-        def fits(row: Model) -> bool:
+        def fits(row: Floats) -> bool:
             return row.shape == (size,) and _length(row) <= most
 
         return shaped("gradient", gradient, _GRADIENT, fits)
 
 
-def _length(point: Model) -> float:
+def _length(point: Floats) -> float:
     """Return the L2 norm; inf where its square is no float."""
     with np.errstate(over="ignore"):
         return float(np.linalg.norm(point))
@@ -386,7 +380,7 @@ def _begun(
     steps: int,
     lipschitz: float,
     radius: float,
-) -> tuple[Model, Projected]:
+) -> tuple[Floats, Projected]:
     """Return the first model and the rule of the steps, or raise."""
     model = shaped("start", start, _MODEL, lambda row: row.ndim == 1 and row.size)
     rule = projected_steps(mechanism, model.size, steps, lipschitz, radius)
@@ -444,7 +438,7 @@ def noisy_iterations(
     radius: float,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Run projected noisy gradient steps, one record each, and return the last model.
 
     Guarantees:
@@ -491,12 +485,12 @@ class WalkRun:
     model that each was given; and the model after the last step.
     """
 
-    path: NDArray[np.int64]
-    contributed: NDArray[np.bool_]
-    models: NDArray[np.float64] = field(repr=False)
-    last: NDArray[np.float64]
+    path: Integers
+    contributed: Bools
+    models: Floats = field(repr=False)
+    last: Floats
 
-    def seen_by(self, observers: Iterable[int]) -> NDArray[np.int64]:
+    def seen_by(self, observers: Iterable[int]) -> Integers:
         """Return the steps before which one of the parties observing was given the model.
 
         They know their own noise, and so the model after those steps as well.

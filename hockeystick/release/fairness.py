@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.release._values import integers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from hockeystick.release.samplers.bits import Floats, Integers
 
 _GROUPS: Final = whole_numbers("G", 1, (2, 1000))
 
@@ -50,7 +47,7 @@ class GroupFairness:
         0.5
     """
 
-    counts: NDArray[np.int64]
+    counts: Integers
 
     def __init__(self, counts: Any) -> None:
         known = np.maximum(integers("counts", counts), 0)
@@ -66,9 +63,7 @@ class GroupFairness:
         return cls(cls.count(predictions, labels, groups))
 
     @staticmethod
-    def count(
-        predictions: Any, labels: Any, groups: Any, number: int | None = None
-    ) -> NDArray[np.int64]:
+    def count(predictions: Any, labels: Any, groups: Any, number: int | None = None) -> Integers:
         """Return the records by group, label and prediction, of shape (groups, 2, 2).
 
         Predictions and labels are 0 or 1, groups integers >= 0. Number says how many groups there
@@ -92,22 +87,22 @@ class GroupFairness:
         return found
 
     @property
-    def positive_rates(self) -> NDArray[np.float64]:
+    def positive_rates(self) -> Floats:
         """``P(Y' = 1 | S)`` of each group."""
         return _shares(self.counts[:, :, 1].sum(axis=1), self.counts.sum(axis=(1, 2)))
 
     @property
-    def true_positive_rates(self) -> NDArray[np.float64]:
+    def true_positive_rates(self) -> Floats:
         """``P(Y' = 1 | Y = 1, S)`` of each group."""
         return _shares(self.counts[:, 1, 1], self.counts[:, 1].sum(axis=1))
 
     @property
-    def false_positive_rates(self) -> NDArray[np.float64]:
+    def false_positive_rates(self) -> Floats:
         """``P(Y' = 1 | Y = 0, S)`` of each group."""
         return _shares(self.counts[:, 0, 1], self.counts[:, 0].sum(axis=1))
 
     @property
-    def accuracies(self) -> NDArray[np.float64]:
+    def accuracies(self) -> Floats:
         """``P(Y' = Y | S)`` of each group."""
         right = self.counts[:, 0, 0] + self.counts[:, 1, 1]
         return _shares(right, self.counts.sum(axis=(1, 2)))
@@ -133,7 +128,7 @@ class GroupFairness:
         return _difference(self.accuracies)
 
 
-def _row(name: str, values: Any) -> NDArray[np.int64]:
+def _row(name: str, values: Any) -> Integers:
     """Return a row of integers >= 0, yes and no included, or raise."""
     array = np.asarray(values)
     found = integers(name, array.astype(np.int64) if array.dtype.kind == "b" else array)
@@ -142,14 +137,14 @@ def _row(name: str, values: Any) -> NDArray[np.int64]:
     return found
 
 
-def _shares(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+def _shares(part: Integers, whole: Integers) -> Floats:
     """Return quotients, nan where there is nothing to divide by."""
-    found: NDArray[np.float64] = np.full(len(whole), np.nan)
+    found: Floats = np.full(len(whole), np.nan)
     np.divide(part, whole, out=found, where=whole > 0)
     return found
 
 
-def _difference(rates: NDArray[np.float64]) -> float:
+def _difference(rates: Floats) -> float:
     """Return the largest rate less the least, nan with fewer than two."""
     known = rates[~np.isnan(rates)]
     return float(known.max() - known.min()) if len(known) > 1 else math.nan

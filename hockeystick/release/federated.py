@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
@@ -54,9 +54,7 @@ from hockeystick.release.counting import Counter, OpensJournal, fingerprint, fir
 from hockeystick.release.noise.arrays import multivariate_laplace
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import Floats, Integers
 
 __all__ = [
     "ClientRounds",
@@ -79,7 +77,7 @@ _LEARNING: Final = Domain(symbol="gamma", low=0, high=1e9, typical=(0.01, 10))
 _ROOM: Final = 1 - 2.0**-40
 _Plan = TypeVar("_Plan", bound=Mechanism)
 Plan = FedCDP | FedAlphaCDP | PriFedSync
-Gradients = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], Any]
+Gradients = Callable[["Floats", "Integers"], Any]
 """Of weights and the places of records: a row for each record, of this record alone."""
 
 
@@ -102,7 +100,7 @@ def draw_clients(
     clients: int | None = None,
     *,
     bits: Bits = secret_bits,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return the numbers of the clients of a round, rising from 0, drawn exactly as the plan says.
 
     ``FedSDP`` with "poisson" flips a coin of probability K/N for each client, with "fixed-size" and
@@ -141,7 +139,7 @@ def draw_clients(
     return _drawn(Fraction(plan.client_rate), count, None, bits)
 
 
-def _drawn(rate: Fraction | None, count: int, number: int | None, bits: Bits) -> NDArray[np.int64]:
+def _drawn(rate: Fraction | None, count: int, number: int | None, bits: Bits) -> Integers:
     """Return one of all sets of a number of places, or, without a number, each with a rate."""
     if rate is not None and (number is None or rate == 1):
         return np.flatnonzero(bernoulli(rate, count, bits=bits))
@@ -173,9 +171,7 @@ class NoiseAt(WordEnum):
     CLIENTS = "clients"
 
 
-def noisy_update(
-    plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits
-) -> NDArray[np.float64]:
+def noisy_update(plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits) -> Floats:
     """Return a client's update, a row, clipped, with the noise of a whole round: what it may send.
 
     ``noisy_sum`` of this one update: a Gaussian mechanism of the plan's noise multiplier for the
@@ -262,7 +258,7 @@ class ClientRounds(Counter[FedSDP]):
         self.count()
         return Cohort(self, draw_clients(self.plan, there, bits=self._bits), length)
 
-    def _released(self, rows: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:
+    def _released(self, rows: list[Floats], size: int) -> Floats:
         """Return what a round releases of its updates."""
         table = np.array(rows).reshape(-1, size)
         if self.noise_at is NoiseAt.CLIENTS:
@@ -283,11 +279,11 @@ class Cohort(ChargedRun):
 
     __slots__ = ("_answers", "_lock", "_open", "_run", "_size", "clients")
 
-    def __init__(self, run: ClientRounds, clients: NDArray[np.int64], size: int) -> None:
+    def __init__(self, run: ClientRounds, clients: Integers, size: int) -> None:
         super().__init__()
         self._run, self._open, self._lock, self._size = run, True, Lock(), size
         self.clients: tuple[int, ...] = tuple(clients.tolist())
-        self._answers: dict[int, NDArray[np.float64]] = {}
+        self._answers: dict[int, Floats] = {}
 
     @property
     def answered(self) -> tuple[int, ...]:
@@ -317,7 +313,7 @@ class Cohort(ChargedRun):
                 refused[client] = str(error)
         return refused
 
-    def release(self) -> NDArray[np.float64]:
+    def release(self) -> Floats:
         """Return the noisy sum over the planned number of clients, and end the round.
 
         ``IncompatibleError`` says that it was released before: noise is drawn once.
@@ -367,7 +363,7 @@ def _pairs(answers: Any) -> list[tuple[int, Any]]:
     return [(operator.index(client), update) for client, update in pairs]
 
 
-def _row(update: Any, size: int | None) -> NDArray[np.float64]:
+def _row(update: Any, size: int | None) -> Floats:
     """Return a copy of an update, or raise without showing it."""
     count = "one or more" if size is None else f"{size:,}"
     allowed = f"a row of {count} finite numbers"
@@ -485,7 +481,7 @@ class ClientTraining(Counter[Any]):
         *,
         learning_rate: float,
         round_index: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Run one round's local steps, and return the model that the client may send.
 
         ``IncompatibleError`` says that the round has begun before, is beyond the plan's, or belongs
@@ -558,7 +554,7 @@ def _settings(plan: PriFedSync, client: int) -> LocalTraining:
     return settings[_validate.count("client", client, within)]
 
 
-def _checked_rows(rows: Any, records: int, size: int) -> NDArray[np.float64]:
+def _checked_rows(rows: Any, records: int, size: int) -> Floats:
     """Return the gradients of a batch, or raise without showing them."""
     allowed = f"rows of numbers, {records} of length {size}"
     table = array_of("gradients", rows, "fiu", allowed)
@@ -574,7 +570,7 @@ def sanitized(
     *,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return a client's parameters as it may send them: clipped about a center, with noise.
 
         center + [parameters - center]_(r/2) + Z,  Z of the density ``~ exp(-n |z| / (nu r))``
@@ -624,7 +620,7 @@ def sanitized(
     return np.asarray(middle + noisy)
 
 
-def lloyd_step(points: Any, centers: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def lloyd_step(points: Any, centers: Any) -> tuple[Floats, Integers]:
     """Return the centers after one step of Lloyd's algorithm, and the center each point was at.
 
     Each point goes to the nearest of one or more centers, the first of those alike; each center

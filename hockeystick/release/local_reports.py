@@ -57,11 +57,9 @@ from hockeystick.release.samplers import (
     secret_bits,
     uniform_integers,
 )
-from hockeystick.release.samplers.bits import checked_words, coins
+from hockeystick.release.samplers.bits import Bools, Floats, Integers, checked_words, coins
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from hockeystick.mechanisms.base import Mechanism
 
 _SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
@@ -92,7 +90,7 @@ def source_of(rng: np.random.Generator | None, bits: Bits) -> Bits:
     return lambda count: rng.integers(2**64, size=count, dtype=np.uint64)
 
 
-def _kept(epsilon: float, others: int, size: int, bits: Bits) -> NDArray[np.bool_]:
+def _kept(epsilon: float, others: int, size: int, bits: Bits) -> Bools:
     """Return exact coins of probability ``1 / (1 + others exp(-epsilon))``."""
     from hockeystick.numerics.multiprecision import iv
 
@@ -111,7 +109,7 @@ def _check_informative(epsilon: float) -> None:
         raise ParameterError("epsilon", epsilon, "a number > 0 or inf, for reports that say more")
 
 
-def _bit_rows(reports: Any) -> NDArray[np.bool_]:
+def _bit_rows(reports: Any) -> Bools:
     """Return at least one row of bits, or raise."""
     rows = np.asarray(reports)
     if rows.ndim != 2 or rows.dtype != np.bool_ or rows.shape[0] == 0:
@@ -121,11 +119,11 @@ def _bit_rows(reports: Any) -> NDArray[np.bool_]:
 
 def response_reports(
     mechanism: RandomizedResponse,
-    values: ArrayLike,
+    values: Any,
     rng: np.random.Generator | None = None,
     *,
     bits: Bits = secret_bits,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return one report by randomized response for each category, integers from 0 to K - 1.
 
     The category itself with probability ``e^epsilon / (e^epsilon + K - 1)``, else one of the
@@ -141,7 +139,7 @@ def response_reports(
     return np.where(truly, own, other)
 
 
-def response_frequencies(mechanism: RandomizedResponse, reports: ArrayLike) -> NDArray[np.float64]:
+def response_frequencies(mechanism: RandomizedResponse, reports: Any) -> Floats:
     """Return estimates of the share of users in each of the K categories, which add up to 1.
 
     ``h = ((c/n) (e^epsilon + K - 1) - 1) / (e^epsilon - 1)``, where c of n >= 1 reports show it.
@@ -180,12 +178,12 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
 
 def unary_reports(
     mechanism: UnaryEncoding,
-    values: ArrayLike,
+    values: Any,
     categories: int,
     rng: np.random.Generator | None = None,
     *,
     bits: Bits = secret_bits,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return one row of K randomized bits for each category, an integer from 0 to K - 1.
 
     The bit of the user's category is 1 with probability p, each other one with probability q.
@@ -202,7 +200,7 @@ def unary_reports(
     return rows
 
 
-def unary_frequencies(mechanism: UnaryEncoding, reports: ArrayLike) -> NDArray[np.float64]:
+def unary_frequencies(mechanism: UnaryEncoding, reports: Any) -> Floats:
     """Return estimates of the share of users in each category.
 
     ``h = (c/n - q) / (p - q)``, where c of n >= 1 reports have the category's bit.
@@ -237,9 +235,7 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
     return (4.0 * common + held) / count if optimized else common / count
 
 
-def rappor_filters(
-    mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0
-) -> NDArray[np.bool_]:
+def rappor_filters(mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0) -> Bools:
     """Return the Bloom filter of each value, a text or an integer: at most k of m bits are set.
 
     Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` is set for each j of the k hashes, the same on
@@ -261,7 +257,7 @@ def rappor_filters(
 
 def rappor_reports(
     mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0, bits: Bits = secret_bits
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return the permanent randomized response of each user: a Bloom filter of m bits with noise.
 
     Each bit of the value's filter (``rappor_filters``) is replaced by a fair coin with probability
@@ -296,8 +292,8 @@ def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
 
 
 def rappor_again(
-    mechanism: RAPPOR, reports: ArrayLike, flip: float, *, bits: Bits = secret_bits
-) -> NDArray[np.bool_]:
+    mechanism: RAPPOR, reports: Any, flip: float, *, bits: Bits = secret_bits
+) -> Bools:
     """Return an instantaneous randomized response of each permanent one, a row of bits.
 
     Each bit is replaced by a fair coin with probability g, the flip, afresh in each call:
@@ -309,7 +305,7 @@ def rappor_again(
     return _flipped(_bit_rows(reports), largest_reading(g), bits)
 
 
-def rappor_shares(mechanism: RAPPOR, reports: ArrayLike) -> NDArray[np.float64]:
+def rappor_shares(mechanism: RAPPOR, reports: Any) -> Floats:
     """Return estimates of the share of users whose filter has each bit.
 
     ``t = (c/n - f/2) / (1 - f)``, where c of n >= 1 reports have the bit.
@@ -321,9 +317,7 @@ def rappor_shares(mechanism: RAPPOR, reports: ArrayLike) -> NDArray[np.float64]:
     return np.asarray((rows.mean(axis=0) - 0.5 * flip) / (1.0 - flip), dtype=np.float64)
 
 
-def rappor_frequencies(
-    mechanism: RAPPOR, reports: ArrayLike, values: Any, *, cohort: int = 0
-) -> NDArray[np.float64]:
+def rappor_frequencies(mechanism: RAPPOR, reports: Any, values: Any, *, cohort: int = 0) -> Floats:
     """Return estimates of the share of users who hold each of some values, by least squares.
 
     The h that brings ``X h`` nearest to ``rappor_shares``, X with a candidate's filter in each
@@ -337,7 +331,7 @@ def rappor_frequencies(
 
 def rappor_error(
     mechanism: RAPPOR, users: int, values: Any, size: int, *, cohort: int = 0
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the standard error of each candidate's estimate.
 
         sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))
@@ -354,7 +348,7 @@ def rappor_error(
     return np.asarray(bit * np.sqrt(np.square(inverse).sum(axis=1)), dtype=np.float64)
 
 
-def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> NDArray[np.float64]:
+def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> Floats:
     """Return the candidates' filters as columns, or raise where they are dependent."""
     design = rappor_filters(mechanism, values, size, cohort=cohort).T.astype(np.float64)
     if np.linalg.matrix_rank(design) < design.shape[1]:
@@ -363,7 +357,7 @@ def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> NDArray[n
     return design
 
 
-def _flipped(rows: NDArray[np.bool_], flip: Fraction, bits: Bits) -> NDArray[np.bool_]:
+def _flipped(rows: Bools, flip: Fraction, bits: Bits) -> Bools:
     """Return bits each of which is replaced by a fair coin with some probability."""
     changed = bernoulli(min(flip, Fraction(1)) / 2, rows.size, bits=bits)
     return np.asarray(rows ^ changed.reshape(rows.shape), dtype=np.bool_)
@@ -413,12 +407,12 @@ class LocalMean(ABC):
 
     def reports(
         self, values: Any, rng: np.random.Generator | None = None, *, bits: Bits = secret_bits
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return one report for each value, whose mean over the randomness is the value."""
         return self._reports(self._values(values), source_of(rng, bits))
 
     @abstractmethod
-    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]: ...
+    def _reports(self, values: Floats, bits: Bits) -> Floats: ...
 
     @abstractmethod
     def error(self, values: Any) -> float:
@@ -428,10 +422,10 @@ class LocalMean(ABC):
         """Return the mean of one or more reports, an unbiased estimate of that of the values."""
         return float(real_array("reports", reports, -_ANY, _ANY).mean())
 
-    def _values(self, values: Any) -> NDArray[np.float64]:
+    def _values(self, values: Any) -> Floats:
         return real_array("values", values, self.low, self.high)
 
-    def _scaled(self, values: Any) -> NDArray[np.float64]:
+    def _scaled(self, values: Any) -> Floats:
         """Return numbers scaled to [-1, 1], the ends exactly: beyond them bits would tell more."""
         known = self._values(values)
         both = (known - self.low) - (self.high - known)
@@ -461,7 +455,7 @@ class OneBitMean(LocalMean):
     def mechanism(self) -> RandomizedResponse:
         return RandomizedResponse(self.epsilon, 2)
 
-    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]:
+    def _reports(self, values: Floats, bits: Bits) -> Floats:
         # 53 bits of a word against a multiple of 2^-53.
         steps = np.rint(np.ldexp(0.5 + 0.5 * self._scaled(values), 53)).astype(np.uint64)
         ends = (checked_words(bits, steps.size) >> np.uint64(11) < steps).astype(np.int64)
@@ -492,7 +486,7 @@ class LaplaceMean(LocalMean):
     def mechanism(self) -> Laplace:
         return Laplace(0.0 if self.epsilon == math.inf else 1.0 / self.epsilon)
 
-    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]:
+    def _reports(self, values: Floats, bits: Bits) -> Floats:
         scale = self.mechanism.scale
         if scale == 0.0:
             return values
@@ -508,7 +502,7 @@ class LaplaceMean(LocalMean):
 
 def gaussian_reports(
     mechanism: Gaussian, values: Any, norm: float, *, bits: Bits = secret_bits
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return each user's vector, clipped to a norm, plus Gaussian noise of the user's own.
 
     With C the norm, from 1e-100 to 1e100 and public, and z the finite noise multiplier in units of
@@ -532,7 +526,7 @@ def gaussian_reports(
     return grid.floats(steps).reshape(given.shape)
 
 
-def gaussian_mean(mechanism: Gaussian, reports: Any) -> NDArray[np.float64]:
+def gaussian_mean(mechanism: Gaussian, reports: Any) -> Floats:
     """Return the mean of the reports, entry by entry: unbiased for that of the clipped vectors."""
     of_kind(mechanism, Gaussian)
     return np.asarray(_one_or_two_axes("reports", reports, "report").mean(axis=0), np.float64)
@@ -549,7 +543,7 @@ def gaussian_error(mechanism: Gaussian, users: int, norm: float, *, entries: int
     return math.ldexp(grid.scale, grid.exponent) / math.sqrt(count)
 
 
-def _one_or_two_axes(name: str, values: Any, whose: str) -> NDArray[np.float64]:
+def _one_or_two_axes(name: str, values: Any, whose: str) -> Floats:
     allowed = f"a row of one or more numbers, or one row of them for each {whose}"
     return shaped(name, values, allowed, lambda given: given.ndim in (1, 2) and given.size)
 
@@ -561,7 +555,7 @@ def _gaussian_grid(mechanism: Gaussian, norm: float, entries: int) -> Grid:
     return grid_of(mechanism, mechanism.noise_multiplier, reach, root_up(length))
 
 
-def _clipped(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+def _clipped(rows: Floats, norm: float) -> Floats:
     """Return rows scaled to a norm of C, up to round-off, those above it; others as they are.
 
     Each is measured by its largest entry, so that no square overflows, and none that counts

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final
 
 import numpy as np
 
@@ -40,10 +40,7 @@ from hockeystick.release.samplers import (
     secret_bits,
     uniform_integers,
 )
-from hockeystick.release.samplers.bits import checked_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import Integers, checked_words
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Candidate = TypeVar("_Candidate")
@@ -372,7 +369,7 @@ def _by_user(pairs: Any) -> dict[Hashable, dict[Any, None]]:
     return found
 
 
-def _sorted_counts(users: Any) -> tuple[list[Any], NDArray[np.int64]]:
+def _sorted_counts(users: Any) -> tuple[list[Any], Integers]:
     """Return the partitions in order and their numbers of users, or raise."""
     if not isinstance(users, Mapping):
         raise ParameterError("users", type(users).__name__, _COUNTS)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -34,10 +34,8 @@ from hockeystick.release.noise.clipped_sum import (
     noisy_integers,
 )
 from hockeystick.release.samplers import Bits, secret_bits
+from hockeystick.release.samplers.bits import Floats, Integers
 from hockeystick.release.samplers.rounded import SCALE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _SIZE: Final = Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
 _FLOOR: Final = Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
@@ -58,8 +56,8 @@ _OF_NORMALISATION: Final = "a JointGaussian of two noise multipliers, or of thre
 class Rows:
     """Rows of a data set less their public center, and what their length is clipped to."""
 
-    centred: NDArray[np.float64]
-    center: NDArray[np.float64]
+    centred: Floats
+    center: Floats
     bound: float
 
 
@@ -114,7 +112,7 @@ def mean(
     adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the mean of rows with Gaussian noise on their clipped sum: d numbers.
 
     With c the center, C the bound and z the noise multiplier, up to ``2^21``,
@@ -163,10 +161,10 @@ def mean(
 class Normalisation:
     """What features are normalised by: less the mean of each, and over its deviation."""
 
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
+    mean: Floats
+    deviation: Floats
 
-    def apply(self, rows: Any) -> NDArray[np.float64]:
+    def apply(self, rows: Any) -> Floats:
         """Return ``(x - mean) / deviation`` of rows of shape (n, d), each by itself."""
         known = rows_of_length("rows", rows, len(self.mean))
         return np.asarray((known - self.mean) / self.deviation)
@@ -234,13 +232,13 @@ def normalisation(
 
 def _noisy_sums(
     data: Rows, noises: tuple[float, ...], adjacency: Adjacency, bits: Bits
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return the noisy sums of the clipped rows and of their entries' squares."""
     replaced, units = adjacency is Adjacency.REPLACE_ONE, _SQUARED_UNITS
     integers = clipped_integers(data.centred, data.bound, units).astype(np.int64)
     unit = data.bound / units
     first = noisy_integers(integers.sum(axis=0), units * (2 if replaced else 1), noises[0], bits)
-    squares: NDArray[np.int64] = np.square(integers).sum(axis=0)
+    squares: Integers = np.square(integers).sum(axis=0)
     scale = units**2 * (_ROOT_2 if replaced else Fraction(1))
     second = noisy_integers(squares, scale, noises[1], bits)
     return np.asarray(first * unit, np.float64), np.asarray(second * unit**2, np.float64)
@@ -255,7 +253,7 @@ def covariance(
     center: Any = None,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the covariance of rows about a public center, with Gaussian noise, of shape (d, d).
 
     With c the center, R the bound, ``y_i = clip(x_i - c, R)`` and ``sigma = z R^2``,
@@ -293,16 +291,16 @@ class PrincipalComponents:
     variances are along them, and noise may make the least ones negative; center is taken off rows.
     """
 
-    vectors: NDArray[np.float64]
-    variances: NDArray[np.float64]
-    center: NDArray[np.float64]
+    vectors: Floats
+    variances: Floats
+    center: Floats
 
-    def transform(self, rows: Any) -> NDArray[np.float64]:
+    def transform(self, rows: Any) -> Floats:
         """Return ``(x - c) V^T`` of rows of shape (n, d): private as the rows are."""
         known = rows_of_length("rows", rows, self.vectors.shape[1])
         return np.asarray((known - self.center) @ self.vectors.T)
 
-    def restore(self, scores: Any) -> NDArray[np.float64]:
+    def restore(self, scores: Any) -> Floats:
         """Return ``c + y V``, the rows that scores of shape (n, k) stand for."""
         return np.asarray(
             self.center + rows_of_length("scores", scores, len(self.vectors)) @ self.vectors
@@ -349,7 +347,7 @@ def _covariance_of(
     return own, data, divisor
 
 
-def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> NDArray[np.float64]:
+def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> Floats:
     """Return the sum of products with noise, in the rows' unit squared."""
     noise, length_bits = mechanism.noise_multiplier, _LENGTH_BITS
     while noise * 4.0**length_bits > SCALE.high / 2 and length_bits > _LEAST_BITS:
@@ -365,7 +363,7 @@ def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> NDA
     return np.asarray(found * (data.bound / units) ** 2)
 
 
-def products(integers: NDArray[np.float64], length_bits: int) -> NDArray[np.int64]:
+def products(integers: Floats, length_bits: int) -> Integers:
     """Return the sum of ``m m^T`` over rows of length at most ``2^length_bits``, exactly.
 
     Every partial sum in floats is an integer below ``2^53``.

@@ -50,7 +50,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import singledispatch
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
+from typing import Any, Final, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -65,12 +65,8 @@ from hockeystick.release._values import MOST as MOST_STEPS
 from hockeystick.release._values import Grid, grid_of, of_kind, root_up, row_of
 from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
+from hockeystick.release.samplers.bits import Floats, Integers
 from hockeystick.release.samplers.rounded import SCALE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Steps = NDArray[np.int64]
 
 _Array = TypeVar("_Array")
 _Next = Callable[[Any], Any]
@@ -120,7 +116,7 @@ class _Sums(ChargedRun, ABC):
         """How many rows have been added."""
         return self._rows
 
-    def add(self, row: Any) -> NDArray[np.float64]:
+    def add(self, row: Any) -> Floats:
         """Add the next round's d numbers, and return the noisy sum of all rows so far.
 
         ``IncompatibleError`` says that there are as many rows already as the mechanism has rounds,
@@ -134,9 +130,9 @@ class _Sums(ChargedRun, ABC):
             return self._added(steps)
 
     @abstractmethod
-    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]: ...
+    def _added(self, steps: Integers) -> Floats: ...
 
-    def _noise(self) -> NDArray[np.int64]:
+    def _noise(self) -> Integers:
         return rounded_gaussian(self._grid.scale, self._size, bits=self._bits)
 
 
@@ -194,10 +190,10 @@ class RunningSums(_Sums):
         grid = grid_of(mechanism, mechanism.noise_multiplier, sensitivity, root_up(entries))
         self._total = np.zeros(entries, dtype=np.int64)
         # The noise of the node that ends with the last row, by its height.
-        self._nodes: dict[int, NDArray[np.int64]] = {}
+        self._nodes: dict[int, Integers] = {}
         super().__init__(mechanism, mechanism.leaves, grid, entries, charge, bits)
 
-    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _added(self, steps: Integers) -> Floats:
         total = self._total + steps
         if bool(((total > MOST_STEPS) | (total < -MOST_STEPS)).any()):
             raise ParameterError("row", "a larger one", "such that sums stay below 2^62 steps")
@@ -273,11 +269,11 @@ class CorrelatedSums(_Sums):
         super().__init__(mechanism, mechanism.encoder.rounds, grid, entries, charge, bits)
 
     @property
-    def latest(self) -> NDArray[np.float64]:
+    def latest(self) -> Floats:
         """The row added last with its noise, by which the sum grew; zeros before the first."""
         return self._latest.copy()
 
-    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _added(self, steps: Integers) -> Floats:
         if bool((np.abs(steps) > MOST_STEPS // 2).any()):
             raise ParameterError("row", "a larger one", "such that it stays below 2^61 steps")
         if self._noisy:
@@ -462,10 +458,10 @@ class TooLargeError(ArithmeticError):
 class Memory(Protocol):
     """What follows from the noise of earlier rounds."""
 
-    def row(self, fresh: Steps) -> Steps:
+    def row(self, fresh: Integers) -> Integers:
         """Return the next row of noise, and change nothing."""
 
-    def keep(self, fresh: Steps, row: Steps) -> None:
+    def keep(self, fresh: Integers, row: Integers) -> None:
         """Keep what later rows need."""
 
 
@@ -521,18 +517,18 @@ class Feedback:
     def __init__(self, factors: Sequence[float], digits: int, sign: int) -> None:
         self._factors = [math.ldexp(one, digits) for one in factors]
         self._digits, self._sign = digits, sign
-        self._past: deque[Steps] = deque(maxlen=len(factors))
+        self._past: deque[Integers] = deque(maxlen=len(factors))
 
-    def row(self, fresh: Steps) -> Steps:
+    def row(self, fresh: Integers) -> Integers:
         """Return the fresh noise and what past rows add to it."""
         total = np.zeros_like(fresh)
         for factor, former in zip(self._factors, self._past, strict=False):
             if factor:
                 total += np.rint(former * factor).astype(np.int64)
-        row: Steps = fresh + self._sign * _whole(total, self._digits)
+        row: Integers = fresh + self._sign * _whole(total, self._digits)
         return row
 
-    def keep(self, fresh: Steps, row: Steps) -> None:
+    def keep(self, fresh: Integers, row: Integers) -> None:
         """Keep one row."""
         self._past.appendleft(row if self._sign < 0 else fresh)
 
@@ -547,12 +543,12 @@ class Buffers:
         self._digits = digits
         self._buffers: list[Any] = [np.int64(0)] * len(self._scales)
 
-    def row(self, fresh: Steps) -> Steps:
+    def row(self, fresh: Integers) -> Integers:
         """Return the fresh noise without what the buffers hold."""
-        row: Steps = fresh - _whole(sum(self._buffers), self._digits)
+        row: Integers = fresh - _whole(sum(self._buffers), self._digits)
         return row
 
-    def keep(self, fresh: Steps, row: Steps) -> None:
+    def keep(self, fresh: Integers, row: Integers) -> None:
         """Let each buffer decay, and add the row."""
         self._buffers = [
             kept - np.rint(kept * loss).astype(np.int64) + np.rint(row * scale).astype(np.int64)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,11 +46,9 @@ from hockeystick.release._values import (
 )
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
+from hockeystick.release.samplers.bits import Floats, Integers
 from hockeystick.release.samplers.rounded import SCALE
 from hockeystick.release.samplers.tables import VARIANCE
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 ENTRIES: Final = whole_numbers("k", 1, (1, 100))
 
@@ -62,7 +60,7 @@ def gaussian(
     *,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return an array plus Gaussian noise, as private in floats as the mechanism is in reals.
 
     With S the sensitivity, z the noise multiplier, d the number of entries, and g a power of two of
@@ -105,7 +103,7 @@ def laplace(
     *,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return an array plus Laplace noise, as private in floats as the mechanism is in reals.
 
     With b the mechanism's finite scale, S the largest *L1* distance of answers, and all else as for
@@ -128,7 +126,7 @@ def multivariate_laplace(
     *,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return a vector plus noise of the density ``~ exp(-|z|/b)``, as private in floats as in R^n.
 
     With n the dimension, s the mechanism's finite scale, S the largest L2 distance of answers that
@@ -149,8 +147,8 @@ def multivariate_laplace(
 
 
 def multivariate_laplace_log_density(
-    mechanism: MultivariateLaplace, sensitivity: float, points: ArrayLike
-) -> NDArray[np.float64]:
+    mechanism: MultivariateLaplace, sensitivity: float, points: Any
+) -> Floats:
     """Return ``ln K - |z| / b``, ``K = Gamma(n/2) / (2 pi^(n/2) Gamma(n) b^n)``, at points of R^n.
 
     b is the mechanism's scale, > 0, times the L2 sensitivity; points are vectors along the last
@@ -222,7 +220,7 @@ def discrete_gaussian(
     entries: int = 1,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return integers plus discrete Gaussian noise, independently in each.
 
     ``M(D)_i = value_i + k_i`` with ``P(k)`` proportional to ``exp(-k^2 / (2 sigma^2))``, sigma up
@@ -252,7 +250,7 @@ def geometric(
     entries: int = 1,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return integers plus two-sided geometric noise (discrete Laplace), independently in each.
 
     ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale up to ``2^44`` in units of the
@@ -269,7 +267,7 @@ def skellam(
     entries: int = 1,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return integers plus Skellam noise, the difference of two Poisson numbers, in each.
 
     The Poisson numbers have the mean ``variance / 2``, the variance up to ``2^31`` in units of the
@@ -286,7 +284,7 @@ def _with_integers(
     entries: int,
     charge: Any,
     bits: Bits,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return integers plus noise, once a mechanism is charged for each that may differ."""
     noise = integer_noise(mechanism, bits)
     answer, changed = integers("value", value), _validate.count("entries", entries, ENTRIES)
@@ -297,9 +295,9 @@ def _with_integers(
 
 def integer_noise(
     mechanism: DiscreteGaussian | DiscreteLaplace | Skellam, bits: Bits
-) -> Callable[[int], NDArray[np.int64]]:
+) -> Callable[[int], Integers]:
     """Return what draws a mechanism's noise, at the larger reading of its parameter."""
-    sampler: Callable[..., NDArray[np.int64]]
+    sampler: Callable[..., Integers]
     if isinstance(mechanism, Skellam):
         name, domain, sampler = "variance", VARIANCE, samplers.skellam
     elif isinstance(mechanism, DiscreteLaplace):

@@ -21,12 +21,10 @@ from hockeystick.release._values import Grid, grid_of, numbers, of_kind, release
 from hockeystick.release.charging import Charged
 from hockeystick.release.noise.arrays import ENTRIES
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
-from hockeystick.release.samplers.bits import checked_words
+from hockeystick.release.samplers.bits import Floats, Integers, checked_words
 
 if TYPE_CHECKING:
     from mpmath import mpf
-    from numpy.typing import NDArray
-
 _GUARD: Final = 128
 _WIDTHS: Final = (0.5, 1e12)
 _RHOS: Final = (1e-24, 1e6)
@@ -43,7 +41,7 @@ def sinh_normal(
     entries: int = 1,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return numbers plus sinh-normal noise, independently in each.
 
     With S how far a number moves between neighbouring data sets, a finite number > 0 in its own
@@ -86,7 +84,7 @@ def sinh_normal_vector(
     *,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return a vector plus sinh-normal noise in each entry, independently.
 
     With S the largest L2 distance of answers and d entries it is as ``sinh_normal`` says, with
@@ -109,12 +107,12 @@ def _grid(mechanism: SinhNormal, sensitivity: object, moved: int) -> Grid:
     return grid_of(mechanism, math.sqrt(0.5) / math.sqrt(mechanism.rho), sensitivity, moved)
 
 
-def _noise(mechanism: SinhNormal, grid: Grid) -> Callable[..., NDArray[np.int64]]:
+def _noise(mechanism: SinhNormal, grid: Grid) -> Callable[..., Integers]:
     """Return what draws ``round(c arsinh(Z / a))`` for so many Gaussians Z."""
     width = largest_reading(mechanism.width)
     square, exact = 2 * least_reading(mechanism.rho) * width**2, width * grid.sensitivity
 
-    def draw(_: float, size: int, *, bits: Bits) -> NDArray[np.int64]:
+    def draw(_: float, size: int, *, bits: Bits) -> Integers:
         return np.array([_rounded_arsinh(exact, square, bits) for _ in range(size)], dtype=np.int64)
 
     return draw

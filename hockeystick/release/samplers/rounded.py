@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,11 +14,16 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.numerics.working_precision import working_bits
 from hockeystick.precision import inverse_transform as laws
-from hockeystick.release.samplers.bits import DRAWS, Bits, Uniform, checked_words, secret_bits
+from hockeystick.release.samplers.bits import (
+    DRAWS,
+    Bits,
+    Integers,
+    Uniform,
+    Words,
+    checked_words,
+    secret_bits,
+)
 from hockeystick.release.samplers.comparisons import NoisyNumber, RealNoise
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Above 2^44 a float next to the largest draw, some 2^6 scales, would have no bit for the round-off.
 SCALE: Final = Domain(
@@ -37,7 +42,7 @@ _FINER: Final = 1024
 Ends = Sequence[tuple[int, int]]
 
 
-def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw ``round(N(0, s^2))`` for a float s as it is, in (0, 2^44], in units of the grid.
 
     Guarantees:
@@ -59,7 +64,7 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> ND
     return _draw(laws.HALF_NORMAL, scale, 0.5, size, bits)
 
 
-def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw ``round(Laplace(b))``, b in (0, 2^44] in units of the grid.
 
     Exact, as ``rounded_gaussian`` is, with ``S(x) = exp(-x)``: ``P(|k| >= n)`` is
@@ -68,7 +73,7 @@ def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> NDA
     return _draw(laws.EXPONENTIAL, scale, 0.5, size, bits)
 
 
-def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw integers with probability proportional to ``exp(-|k|/b)``, b in (0, 2^44], exactly.
 
     ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
@@ -81,7 +86,7 @@ def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> ND
     return first - np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
 
 
-def _draw(law: laws.Law, scale: float, shift: float, size: int, bits: Bits) -> NDArray[np.int64]:
+def _draw(law: laws.Law, scale: float, shift: float, size: int, bits: Bits) -> Integers:
     """Return ``+- floor(s Q(u) + shift)``."""
     from hockeystick.kernels.inverse_transform import integers
 
@@ -128,7 +133,7 @@ def _candidate(law: laws.Law, scale: float, shift: float, position: Uniform) -> 
 
 
 @lru_cache(maxsize=4)
-def _table(law: laws.Law) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def _table(law: laws.Law) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the polynomials of a law's inverse with their bounds."""
     from hockeystick.kernels.inverse_transform import CELL_BITS, LOWEST
 
@@ -141,7 +146,7 @@ class _MoreBitsError(Exception):
 
 def rounded_multivariate_laplace(
     scale: float, dimension: int, *, bits: Bits = secret_bits
-) -> NDArray[np.int64]:
+) -> Integers:
     """Draw ``round(Z)``, each coordinate, for Z of the density ``~ exp(-|z|/b)`` on R^n.
 
     ``Z = b |H| G`` with independent standard Gaussian vectors H of n + 1 and G of n coordinates; b
@@ -176,7 +181,7 @@ def rounded_multivariate_laplace(
     return np.array(found, dtype=np.int64)
 
 
-def _coarse(words: NDArray[np.uint64]) -> Ends:
+def _coarse(words: Words) -> Ends:
     """Return integers around ``2^45 z`` for the Gaussian z of each word, or raise."""
     found: list[tuple[int, int]] = []
     for start in range(0, len(words), _RADIAL_BLOCK):
@@ -186,11 +191,11 @@ def _coarse(words: NDArray[np.uint64]) -> Ends:
     return found
 
 
-def _only(words: NDArray[np.uint64]) -> Bits:
+def _only(words: Words) -> Bits:
     """Return a source of these words, all at once, and of no more."""
     left = [words]
 
-    def given(count: int) -> NDArray[np.uint64]:
+    def given(count: int) -> Words:
         if not left:
             raise _MoreBitsError
         return left.pop()
@@ -198,7 +203,7 @@ def _only(words: NDArray[np.uint64]) -> Bits:
     return given
 
 
-def _refined(scale: Fraction, words: NDArray[np.uint64], bits: Bits) -> list[int]:
+def _refined(scale: Fraction, words: Words, bits: Bits) -> list[int]:
     """Return the rounded coordinates from words and as many further bits as it takes."""
     one, unit = Fraction(1), 1 << _FINER
     numbers = [NoisyNumber(Fraction(0), RealNoise.GAUSSIAN, one, int(w), bits) for w in words]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, count
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -23,15 +23,14 @@ from hockeystick.release.samplers.bits import (
     DRAWS,
     WORD,
     Bits,
+    Integers,
     Uniform,
+    Words,
     bernoulli,
     checked_words,
     secret_bits,
 )
 from hockeystick.release.samplers.rounded import SCALE, rounded_gaussian
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # A table has some 20 sqrt(mean) entries, of some microseconds each.
 _MEAN: Final = Domain(symbol="lambda", low=0, high=2.0**30, low_open=True, typical=(1, 10**6))
@@ -79,7 +78,7 @@ class DiscreteLaw(ABC):
         """Return its cumulative probabilities, in which all but less than ``2^-bits`` is listed."""
 
 
-def draw(law: DiscreteLaw, size: int, bits: Bits) -> NDArray[np.int64]:
+def draw(law: DiscreteLaw, size: int, bits: Bits) -> Integers:
     """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1).
 
     64 bits of u decide unless they are next to a cumulative probability; more are drawn then.
@@ -114,7 +113,7 @@ def _cumulative(law: DiscreteLaw, bits: int) -> Cumulative:
 
 
 @lru_cache(maxsize=16)
-def _table(law: DiscreteLaw) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
+def _table(law: DiscreteLaw) -> tuple[int, Words, Words]:
     """Return the first integer and the bounds of the cumulative probabilities that fit a word."""
     table = _cumulative(law, WORD)
     listed = sum(high < 1 << WORD for high in table.highs)
@@ -122,7 +121,7 @@ def _table(law: DiscreteLaw) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64
     return table.first, lows, np.array(table.highs[:listed], dtype=np.uint64)
 
 
-def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw integers with probability proportional to ``exp(-k^2 / (2 s^2))``, s in (0, 2^44].
 
     Guarantees:
@@ -187,7 +186,7 @@ class NarrowGaussian(DiscreteLaw):
         )
 
 
-def _refused(proposed: NDArray[np.int64], s: float, bits: Bits) -> NDArray[np.intp]:
+def _refused(proposed: Integers, s: float, bits: Bits) -> np.ndarray:
     """Return the places of the proposals that are refused."""
     words = checked_words(bits, len(proposed))
     # cosh(x) - 1 <= 0.51 x^2 for |x| <= 0.3. Here x = k / (2 s^2) is less, as s >= 64, and
@@ -227,7 +226,7 @@ def _ratio(k: int, s: float, bits: int) -> tuple[int, int]:
     )
 
 
-def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw Poisson numbers, ``P(k) = exp(-lambda) lambda^k / k!``, lambda in (0, 2^30].
 
     Exact, tails included, for the float lambda as it is, by inversion (Devroye 1986, III.2). The
@@ -237,7 +236,7 @@ def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.i
     return draw(Poisson(known), _validate.count("size", size, DRAWS), bits)
 
 
-def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw differences of two Poisson numbers of mean ``variance / 2``; from 2^-1021 to 2^31."""
     mean = _validate.real("variance", variance, VARIANCE) / 2
     return poisson(mean, size, bits=bits) - poisson(mean, size, bits=bits)

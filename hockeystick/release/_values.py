@@ -133,6 +133,12 @@ def sensitivity_of(value: Any) -> Fraction:
     return max(reading, Fraction(value)) if isinstance(value, Rational | Decimal) else reading
 
 
+def set_numbers(made: Any, **domains: Domain) -> None:
+    """Set fields of a frozen dataclass to numbers of their domains, or raise."""
+    for name, domain in domains.items():
+        object.__setattr__(made, name, _validate.real(name, getattr(made, name), domain))
+
+
 def yes_or_no(name: str, value: Any) -> bool:
     """Return True or False, or raise where it is neither."""
     if not isinstance(value, bool):

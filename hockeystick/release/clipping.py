@@ -28,7 +28,7 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian
 from hockeystick.mechanisms.sampling.poisson import Clipping as Clipped
 from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.numerics import decimal
-from hockeystick.release._values import of_kind
+from hockeystick.release._values import of_kind, set_numbers
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (
     LENGTH,
@@ -125,10 +125,8 @@ def randomly_pruned_sum(
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
     keep in (0, 1]. What is clipped is what is kept, so that one example moves the sum by at most C.
-    K is drawn before any gradient is looked at; it may be known. Pruning is no privacy by itself.
-
-    References:
-        Wei et al., "Securing Distributed SGD against Gradient Leakage Threats", 2023, section 4.1.
+    K is drawn before any gradient is looked at; it may be known. Pruning is no privacy by itself
+    (Wei et al., "Securing Distributed SGD against Gradient Leakage Threats", 2023, section 4.1).
 
     Example:
         >>> import hockeystick as hs
@@ -156,13 +154,10 @@ def selective_sum(
     """Return the largest coordinates of the noisy sum of clipped gradients, zeros elsewhere.
 
     Of ``sum_i clip(g_i, C) + N(0, (z C)^2 I)`` the ``ceil(keep d)`` entries that are largest in
-    size: post-processing. Selective SGD as published chooses by the gradients themselves and
-    noises the chosen values; which ones are chosen then shows without any noise, and for no epsilon
-    is that private.
-
-    References:
-        Shokri and Shmatikov, "Privacy-Preserving Deep Learning", CCS 2015 (distributed selective
-        SGD); Wei et al. 2023, section 4.1.
+    size: post-processing. Selective SGD as published chooses by the gradients themselves and noises
+    the chosen values; which ones are chosen then shows without any noise, and for no epsilon is
+    that private (Shokri and Shmatikov, "Privacy-Preserving Deep Learning", CCS 2015 (distributed
+    selective SGD); Wei et al. 2023, section 4.1).
 
     Example:
         >>> import hockeystick as hs
@@ -248,7 +243,7 @@ class Constant(Clip):
     per_layer: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check(self, norm=NORM)
+        set_numbers(self, norm=NORM)
 
 
 @final
@@ -273,7 +268,7 @@ class Quantile(Clip):
     bit_noise: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        _check(self, norm=NORM, quantile=_SHARE, rate=_SHARE, bit_noise=_SIGMA)
+        set_numbers(self, norm=NORM, quantile=_SHARE, rate=_SHARE, bit_noise=_SIGMA)
 
     def noises(self, noise_multiplier: float) -> tuple[float, float]:
         return _beside_bits(noise_multiplier, self.bit_noise), self.bit_noise
@@ -303,7 +298,7 @@ class Online(Clip):
     inflation: float = field(default=1.01, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check(self, norm=NORM, rate=_SHARE, inflation=_INFLATION)
+        set_numbers(self, norm=NORM, rate=_SHARE, inflation=_INFLATION)
 
     def noises(self, noise_multiplier: float) -> tuple[float, float]:
         found = _beside_directions(noise_multiplier, inflation=self.inflation)
@@ -311,12 +306,6 @@ class Online(Clip):
 
     def moved(self, norm: float, seen: float) -> float:
         return self._within(norm, math.copysign(self.rate, seen) if seen else 0.0)
-
-
-def _check(rule: Any, **domains: Domain) -> None:
-    """Set fields to numbers of their domains, or raise."""
-    for name, domain in domains.items():
-        object.__setattr__(rule, name, _validate.real(name, getattr(rule, name), domain))
 
 
 # The same rules as steps on rows of numpy.
@@ -364,7 +353,9 @@ class QuantileClipping(Clipping):
     and the next norm is ``C exp(-eta (b - gamma))``. An example in the batch moves the first sum by
     at most C, and the second by exactly 1/2: a step is ``JointGaussian((z, 2 s))``, and a plan of
     noise multiplier nu covers those where ``z^-2 + (2 s)^-2 <= nu^-2``
-    (``hs.calibration.clipping_noise``). A row without a finite length counts as clipped.
+    (``hs.calibration.clipping_noise``). A row without a finite length counts as clipped (Andrew,
+    Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive Clipping",
+    NeurIPS 2021, algorithm 1 and theorem 1).
 
     Args:
         norm: The first clipping norm C.
@@ -372,10 +363,6 @@ class QuantileClipping(Clipping):
         gradient_noise: z, the noise multiplier of the gradients' sum.
         bit_noise: s, the standard deviation of the noise on the sum of bits, in [0, 2^21].
         step_size: eta, how fast the norm follows, in [0, 10].
-
-    References:
-        Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
-        Clipping", NeurIPS 2021, algorithm 1 and theorem 1.
 
     Example:
         >>> import hockeystick as hs
@@ -393,7 +380,7 @@ class QuantileClipping(Clipping):
 
     def __post_init__(self) -> None:
         noises = {"gradient_noise": NOISE, "bit_noise": NOISE}
-        _check(self, norm=LENGTH, quantile=_SHARE, **noises, step_size=_STEP_SIZE)
+        set_numbers(self, norm=LENGTH, quantile=_SHARE, **noises, step_size=_STEP_SIZE)
 
     @property
     def mechanism(self) -> JointGaussian:
@@ -465,7 +452,7 @@ class OnlineClipping(Clipping):
     def __post_init__(self) -> None:
         noises = {"gradient_noise": NOISE, "direction_noise": NOISE}
         rates = {"norm_rate": _STEP_SIZE, "learning_rate_rate": _STEP_SIZE}
-        _check(self, norm=LENGTH, learning_rate=_RATE, **noises, **rates)
+        set_numbers(self, norm=LENGTH, learning_rate=_RATE, **noises, **rates)
 
     @property
     def mechanism(self) -> JointGaussian:
@@ -513,10 +500,11 @@ class CoordinateClipping(Clipping):
         w = (sum clip((g_i - a) / b, 1) + N(0, z^2 I)) / m,    g = a + b w.
 
     Then, entry by entry, ``a`` moves to ``beta_1 a + (1 - beta_1) g``, the variance ``v`` to
-    ``beta_2 v + (1 - beta_2) min(max((g - a)^2 - b^2 z^2/m^2, h_1), h_2)``, and
-    ``b_k = sqrt(s_k sum_j s_j)`` with ``s = sqrt(v)``, which makes the noise least. A step is
-    ``Gaussian(z)``: an example moves the sum by at most 1, whatever a and b are; a row without a
-    finite length counts as a. (Some libraries call AdaClip what is ``QuantileClipping`` here.)
+    ``beta_2 v + (1 - beta_2) min(max((g - a)^2 - b^2 z^2/m^2, h_1), h_2)``, and ``b_k = sqrt(s_k
+    sum_j s_j)`` with ``s = sqrt(v)``, which makes the noise least. A step is ``Gaussian(z)``: an
+    example moves the sum by at most 1, whatever a and b are; a row without a finite length counts
+    as a. (Some libraries call AdaClip what is ``QuantileClipping`` here.) (Pichapati, Suresh, Yu,
+    Reddi and Kumar, "AdaCliP: Adaptive Clipping for Private SGD", 2019, algorithm 1).
 
     Args:
         dimension: The number d of entries of a gradient, an integer >= 1.
@@ -524,10 +512,6 @@ class CoordinateClipping(Clipping):
         decays: beta_1 and beta_2, each in [0, 1].
         variances: h_1 and h_2, the least and the largest variance of an entry, both > 0; the first
             one is ``sqrt(h_1 h_2)``.
-
-    References:
-        Pichapati, Suresh, Yu, Reddi and Kumar, "AdaCliP: Adaptive Clipping for Private SGD", 2019,
-        algorithm 1.
 
     Example:
         >>> import hockeystick as hs

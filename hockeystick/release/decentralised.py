@@ -9,12 +9,11 @@ of a power of two, ``x' = round((w - eta g(w)) / h) h + round(N) h`` with ``w = 
 floats. As ``k + round(N) = round(k + N)``, the real number ``k + N`` before its rounding is a state
 of its own: one step takes it to the next by some map psi, and adds Gaussian noise. Were nothing
 rounded, psi would contract. As it is off by at most e, ``|psi(a) - psi(b)| <= |a - b| + 2 e``, and
-a record moves it by at most ``c eta L + 2 e``.
-
-In the proof of amplification by iteration (see ``NoisyIterations``), the m steps that cover a
-record then cover ``c eta L + 2 m e`` in place of ``c eta L``, in m equal parts as before: the first
-distance is at least such a part, and each later one falls by a part less 2 e. So noise that is
-``1 + 2 m e / (c eta L)`` times what the mechanism says gives what it guarantees.
+a record moves it by at most ``c eta L + 2 e``. In the proof of amplification by iteration (see
+``NoisyIterations``), the m steps that cover a record then cover ``c eta L + 2 m e``, in m equal
+parts as before: the first distance is at least such a part, and each later one falls by a part less
+2 e. So noise that is ``1 + 2 m e / (c eta L)`` times what the mechanism says gives what it
+guarantees.
 """
 
 from __future__ import annotations
@@ -49,7 +48,9 @@ from hockeystick.release.samplers.bits import Bools, Floats, Integers
 Gradient = Callable[[Any, int], Any]
 # The largest scale of rounded noise that is drawn here, 2^43 steps.
 _SCALE_BITS: Final = 43
-_AN_INTERVAL: Final = "two finite numbers, the lower one first"
+_FINITE: Final = Domain(
+    symbol="x", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(0, 1)
+)
 # All noise of a round of GOPA is larger by this, which covers that pairwise noise has steps,
 _GOPA_WIDER: Final = Fraction(1, 2**20)
 # and that of gossip by this.
@@ -95,14 +96,9 @@ class _Steps:
 def _steps_of(interval: Any, *noise_multipliers: float) -> _Steps:
     """Return an interval in steps so fine as some noise can be drawn in them, or raise."""
     pair = isinstance(interval, tuple) and len(interval) == 2
-    if not pair or not all(isinstance(end, int | float) for end in interval):
-        raise ParameterError("interval", interval, _AN_INTERVAL)
-    try:
-        low, high = map(float, interval)
-    except OverflowError as error:
-        raise ParameterError("interval", interval, _AN_INTERVAL) from error
+    low, high = _validate.reals("interval", interval, _FINITE) if pair else (0.0, 0.0)
     if not low < high or not math.isfinite(high - low):
-        raise ParameterError("interval", interval, _AN_INTERVAL)
+        raise ParameterError("interval", interval, "a pair of finite numbers, the lower one first")
     most = max(*noise_multipliers, 1.0)
     if most >= 2.0**_SCALE_BITS:
         raise ParameterError("mechanism", f"noise of {most:g}", "noise below 2^43 interval widths")
@@ -144,7 +140,7 @@ def gopa_round(
     Every two neighbours draw noise that one adds and the other subtracts, each party draws its own;
     then those who have not dropped out, one at least, publish. With ``rollback`` the neighbours of
     those who did leave out the noise shared with them, so that the rest cancels; without, it stays
-    in the mean.
+    in the mean (Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 and section 6).
 
     Guarantees:
         That of the mechanism in the result, for what is published and all that colluders know. With
@@ -161,11 +157,8 @@ def gopa_round(
         small, or the graph so large, that the steps tell more, ``IncompatibleError`` says so.
 
         Rounds whose dropouts differ are charged for different colluders, and no account takes both:
-        keep one account for each, and compose ``hs.convert(round.mechanism, hs.GDP)``, which hold
-        for all who are honest in every round.
-
-    References:
-        Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 and section 6 (dropping out).
+        keep one for each, and compose ``hs.convert(round.mechanism, hs.GDP)``, which hold for all
+        who are honest in every round.
 
     Example:
         >>> import hockeystick as hs
@@ -257,24 +250,21 @@ def gossip_average(
 ) -> GossipRun:
     """Run gossip averaging on the values of all parties, in exact arithmetic, up to 10^4 rounds.
 
+    (Cyffers, Even, Bellet and Massoulie, "Muffliato", NeurIPS 2022, algorithm 1, not accelerated.)
+
     Guarantees:
         That of the mechanism, for its party against its observers, though all is in steps. The
         values are integers from 0 to ``2^b``, the noise is ``round(N)``, the messages are computed
         without rounding: functions of the integers ``k + round(N) = round(k + N)``. The observers
-        see M times these. A change d of k is covered by moving N by an integer a with
-        ``M (d + a) = 0``, which costs ``|a|``: ``d + a`` is to be an integer vector of the
-        complement, near the projection of d. Those that span it have lengths l_j, so that one is
-        within ``sum l_j / 2``. The noise is ``1 + 2^-16`` times what the mechanism says, which
-        covers that where ``sum l_j / 2 <= 2^-16 |P d|``; elsewhere the run is refused, before
-        anything is charged: **in exact arithmetic the last digits of the messages would tell more
-        than the mechanism says**.
+        see M times these. A change d of k is covered by moving N by an integer a with ``M (d + a) =
+        0``, which costs ``|a|``: ``d + a`` is to be an integer vector of the complement, near the
+        projection of d. Those that span it have lengths l_j, so that one is within ``sum l_j / 2``.
+        The noise is ``1 + 2^-16`` times what the mechanism says, which covers that where ``sum l_j
+        / 2 <= 2^-16 |P d|``; elsewhere the run is refused, before anything is charged: **in exact
+        arithmetic the last digits of the messages would tell more than the mechanism says**.
 
         Other parties and observers of the same run have the guarantees of their own mechanisms
         where these are not refused, and that of ``Gaussian(noise_multiplier)`` everywhere.
-
-    References:
-        Cyffers, Even, Bellet and Massoulie, "Muffliato", NeurIPS 2022, algorithm 1 without
-        acceleration.
 
     Example:
         >>> import hockeystick as hs
@@ -334,7 +324,7 @@ def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """Steps of size eta on a ball around 0 of some radius, with gradients of norm at most L.
+    """Steps of size eta on a ball around 0, with gradients of norm at most L.
 
     Scale is the noise's standard deviation in units of the grid's step, ``2^exponent``.
     """
@@ -387,8 +377,7 @@ def _begun(
     if _length(model) > rule.radius:
         raise ParameterError("start", f"one of {model.size} numbers", _MODEL)
     if not callable(gradient):
-        allowed = "a function of a model and of whose data it is"
-        raise ParameterError("gradient", gradient, allowed)
+        raise ParameterError("gradient", gradient, "a function of a model and of whose data it is")
     return model, rule
 
 
@@ -441,6 +430,8 @@ def noisy_iterations(
 ) -> Floats:
     """Run projected noisy gradient steps, one record each, and return the last model.
 
+    (Feldman, Mironov, Talwar and Thakurta, FOCS 2018, algorithm 1, PNSGD.)
+
     Guarantees:
         That of the mechanism, rounding included, for gradients in floats that are within ``2^-30
         L`` of those of a convex, smooth loss as the mechanism assumes: the noise is larger by what
@@ -455,10 +446,6 @@ def noisy_iterations(
         gradient: ``gradient(model, t)`` of the record of step t = 0, 1, ..., alone.
         lipschitz: The bound L of the gradients' norms, a number > 0.
         radius: That of the ball around 0 in which the models stay, a number > 0.
-
-    References:
-        Feldman, Mironov, Talwar and Thakurta, "Privacy Amplification by Iteration", 2018,
-        algorithm 1 (PNSGD).
 
     Example:
         >>> import hockeystick as hs
@@ -514,17 +501,14 @@ def token_walk(
 
     On the complete graph the next holder is drawn uniformly from all parties; on the ring it is the
     next one, from party 0 on. A party contributes the first ``visits`` times that it has the model,
-    by ``gradient(model, u)`` of party u's data alone; from then on its steps are noise alone, with
-    a gradient of 0. All else is as for ``noisy_iterations``.
+    by ``gradient(model, u)`` of party u's data alone; from then on its steps are noise alone. All
+    else is as for ``noisy_iterations`` (Cyffers and Bellet, "Privacy Amplification by
+    Decentralization", AISTATS 2022, algorithms 2 and 4).
 
     Guarantees:
         ``mechanism ** visits`` for each party against the observers that the mechanism is about,
         rounding included: all steps of the walk are counted there. The path is drawn exactly,
         without a look at the data.
-
-    References:
-        Cyffers and Bellet, "Privacy Amplification by Decentralization", AISTATS 2022, algorithms 2
-        (the ring) and 4 (stochastic gradient descent on the complete graph).
 
     Example:
         >>> import hockeystick as hs

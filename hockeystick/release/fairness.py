@@ -34,11 +34,9 @@ class GroupFairness:
     first, by ``geometric`` or ``discrete_gaussian``; one record is in one cell (two cells,
     ``entries=2``, under replace-one). Counts below 0 count as 0. A rate of a group without such
     records is nan, and left out of the difference, which is nan with fewer than two groups. For
-    several classes give ``of(predictions == labels, ones, clients)``.
-
-    References:
-        Dwork et al. 2012; Hardt, Price and Srebro 2016; Galli, "Sense and Sensitivity" (PhD
-        thesis), definitions 5 to 7 and equation 2.11.
+    several classes give ``of(predictions == labels, ones, clients)`` (Dwork et al. 2012; Hardt,
+    Price and Srebro 2016; Galli, "Sense and Sensitivity" (PhD thesis), definitions 5 to 7 and
+    equation 2.11).
 
     Example:
         >>> import hockeystick as hs

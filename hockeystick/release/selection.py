@@ -72,7 +72,8 @@ def exponential(
 
     ``P(i)`` is proportional to ``exp(epsilon scores_i / (2 S))`` with S the sensitivity; to
     ``exp(epsilon scores_i / S)`` where all scores move the same way. Epsilon 0 draws one of all
-    alike, inf the first of the best; equal scores are equally likely at any other epsilon.
+    alike, inf the first of the best; equal scores are equally likely at any other epsilon (McSherry
+    and Talwar 2007; Durfee and Rogers, NeurIPS 2019 (Gumbel noise); Ilvento, CCS 2020).
 
     Guarantees:
         That of the mechanism: the place of the largest ``scores_i + (2 S / epsilon) G_i`` of real
@@ -87,9 +88,6 @@ def exponential(
             a finite number > 0 in the scores' unit.
         monotone: Whether between two neighbouring data sets all scores move the same way, as
             counts under add-remove do.
-
-    References:
-        McSherry and Talwar 2007; Durfee and Rogers, NeurIPS 2019 (Gumbel noise); Ilvento, CCS 2020.
 
     Example:
         >>> import hockeystick as hs
@@ -130,13 +128,11 @@ def permute_and_flip(
 ) -> int:
     """Return the candidate that permute-and-flip selects; all else is as for ``exponential``.
 
-    Candidates in random order are accepted with probability
-    ``exp(epsilon (scores_i - best) / (2 S))``, without the 2 where all scores move the same way;
-    the first that is accepted is returned. Drawn as the place of the largest
-    ``scores_i + (2 S / epsilon) E_i`` with exponential noise, which has this distribution.
-
-    References:
-        McKenna and Sheldon, NeurIPS 2020; Ding, Kifer, Sayed, Steinke, Wang, Xiao and Zhang 2021.
+    Candidates in random order are accepted with probability ``exp(epsilon (scores_i - best) / (2
+    S))``, without the 2 where all scores move the same way; the first that is accepted is returned.
+    Drawn as the place of the largest ``scores_i + (2 S / epsilon) E_i`` with exponential noise,
+    which has this distribution (McKenna and Sheldon, NeurIPS 2020; Ding, Kifer, Sayed, Steinke,
+    Wang, Xiao and Zhang 2021).
     """
     own = of_kind(mechanism, PermuteAndFlip)
     return _selected(own, RealNoise.EXPONENTIAL, scores, sensitivity, monotone, charge, bits)
@@ -174,9 +170,10 @@ def above_threshold(
 ) -> ThresholdQueries:
     """Return a run that says of one query after the other whether it is above a threshold.
 
-    It ends with the first query that is: with the first i for which
-    ``answer_i + S b Z_i >= threshold + S a Z``, a and b the mechanism's finite threshold and query
-    scales, and its noises, all fresh. Scale 0 leaves out that noise.
+    It ends with the first query that is: with the first i for which ``answer_i + S b Z_i >=
+    threshold + S a Z``, a and b the mechanism's finite threshold and query scales, and its noises,
+    all fresh. Scale 0 leaves out that noise (Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017
+    (variants that are not private)).
 
     Guarantees:
         That of the mechanism, which is charged once, here, whatever the number of queries, which
@@ -188,9 +185,6 @@ def above_threshold(
         threshold: A finite number, which does not depend on the data.
         sensitivity: The most S that any of the *floats* asked moves between neighbouring data sets;
             a finite number > 0 in the answers' unit.
-
-    References:
-        Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017 (variants that are not private).
 
     Example:
         >>> import hockeystick as hs
@@ -299,16 +293,14 @@ def partition_selection(
 
     ``{p: users[p] + Z_p : users[p] + Z_p >= threshold}`` for the numbers of users, from 1 to 2^62,
     of each partition that any user has; all noises are fresh integers, of ``DiscreteGaussian`` or
-    ``DiscreteLaplace``. No partitions at all are charged as any other.
+    ``DiscreteLaplace``. No partitions at all are charged as any other (Korolova, Kenthapadi, Mishra
+    and Ntoulas, WWW 2009).
 
     Guarantees:
         That of the mechanism, where each user was counted once in each of at most
         ``mechanism.partitions`` partitions: ``users_by_partition`` sees to it. Noisy numbers are
         compared with the larger reading of the threshold, and shown in the order of the sorted
         keys, which does not depend on who is not shown.
-
-    References:
-        Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009.
 
     Example:
         >>> import hockeystick as hs
@@ -444,7 +436,8 @@ def random_search(
     """Run a secret, random number of candidates, each drawn afresh, and return the best run.
 
     All else is as for ``grid_search``; a candidate that is listed twice is drawn twice as often,
-    and runs have to be independent. None where the number of runs that was drawn is 0.
+    and runs have to be independent. None where the number of runs that was drawn is 0 (Papernot and
+    Steinke, ICLR 2022; Liu and Talwar, STOC 2019).
 
     Guarantees:
         That of ``RandomStopping``: the number of runs and each run's candidate are drawn exactly.
@@ -455,9 +448,6 @@ def random_search(
         were at least as many runs, and whatever its text shows: no theorem covers it. Where data
         can make a run fail, that it failed is part of its output, has to be as private as the rest,
         and is to be returned, as a fixed output with the score nan.
-
-    References:
-        Papernot and Steinke, ICLR 2022; Liu and Talwar, STOC 2019.
 
     Example:
         >>> import hockeystick as hs

@@ -120,7 +120,9 @@ def mean(
         c + (sum_i clip(x_i - c, C) + N(0, (z S)^2 I)) / n,    clip(y, C) = min(1, C/|y|) y.
 
     One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, where its
-    term comes or goes, and by ``S = 2C`` under replace-one, where opposite rows reach it.
+    term comes or goes, and by ``S = 2C`` under replace-one, where opposite rows reach it (Galli,
+    "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private Machine
+    Learning" (PhD thesis, Scuola Normale Superiore), chapter 1 (the clipped mean)).
 
     Guarantees:
         That of the mechanism, floats included: clipped rows are integers in units of ``2^-22 C``,
@@ -128,10 +130,6 @@ def mean(
 
         n is public with a ``Gaussian``. A ``JointGaussian`` of two multipliers ``(z, z_n)``
         releases it under add-remove beside the sum, as ``max(1, n + round(N(0, z_n^2)))``.
-
-    References:
-        Galli, "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private
-        Machine Learning" (PhD thesis, Scuola Normale Superiore), chapter 1 (the clipped mean).
 
     Example:
         >>> import hockeystick as hs
@@ -196,16 +194,13 @@ def normalisation(
     which releases n too, under add-remove, each up to ``2^11``.
 
     The floor is the least deviation, from 1e-150 to 1e150; by default the square root of the
-    noise's deviation in ``q/n``, which is public as n or its release is.
+    noise's deviation in ``q/n``, which is public as n or its release is (van Dijk and Nguyen,
+    "Considerations on the Theory of Training Models with Differential Privacy", 2023, section 2.7).
 
     Guarantees:
         That of the mechanism, floats included: clipped rows are integers in units of ``2^-16 C``. A
         training on the normalised data is charged for both: ``DPSGD(..., extra=mechanism)``. Batch
         normalisation is another matter: with it no gradient is one record's alone.
-
-    References:
-        van Dijk and Nguyen, "Considerations on the Theory of Training Models with Differential
-        Privacy", 2023, section 2.7.
 
     Example:
         >>> import hockeystick as hs

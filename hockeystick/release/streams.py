@@ -154,16 +154,14 @@ def tree_aggregation(
         N ~ N(0, s^2 I) for each node, s >= z (S / g + ceil(sqrt(d))).
 
     The sensitivity is how far a row moves in L2 between neighbouring data sets, the only one that
-    does: the clipping norm, twice that under replace-one. Clipping is the caller's.
+    does: the clipping norm, twice that under replace-one. Clipping is the caller's (Dwork, Naor,
+    Pitassi and Rothblum, "Differential Privacy under Continual Observation", 2010; Kairouz et al.
+    2021, without the refinement of Honaker 2015).
 
     Guarantees:
         That of the mechanism, which is charged once, here, for all rows; later rows may depend on
         earlier sums. Node by node it is as for ``gaussian``. The nodes that no sum needs are not
         drawn.
-
-    References:
-        Dwork, Naor, Pitassi and Rothblum, "Differential Privacy under Continual Observation",
-        2010; Kairouz et al. 2021, without the refinement of Honaker 2015.
 
     Example:
         >>> import hockeystick as hs
@@ -226,7 +224,7 @@ def matrix_factorization(
     with ``C^-1 Z`` in integers, and after t rows the sum of these is returned by ``add``. The
     sensitivity is how far one participant moves a row in L2, in the rounds that they take part in:
     the clipping norm, twice that under replace-one. Clipping and who takes part when are the
-    caller's.
+    caller's (Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022).
 
     Guarantees:
         That of the mechanism, which is charged once, here, for all rows; later rows may depend on
@@ -237,9 +235,6 @@ def matrix_factorization(
         It keeps as many rows of noise as the strategy has diagonals beside the main one (the whole
         square root: all rows so far), or buffers. What it keeps is secret: whoever sees it can take
         the noise off what was released. Noise multiplier 0 returns the sums of rows on the grid.
-
-    References:
-        Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022.
 
     Example:
         >>> import hockeystick as hs

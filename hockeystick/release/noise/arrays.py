@@ -68,6 +68,9 @@ def gaussian(
 
         g (round(value / g) + round(N)),  N ~ N(0, s^2 I),  s >= z (S / g + ceil(sqrt(d))).
 
+    (Mironov, "On Significance of the Least Significant Bits for Differential Privacy", CCS 2012;
+    Casacuberta, Shoemate, Vadhan and Wagaman, CCS 2022 (sums).)
+
     Guarantees:
         That of the mechanism, whatever floats come out: the module has the proof. S bounds the
         distance of the *floats* given. A sum of clipped floats, summed as floats, may move further
@@ -80,10 +83,6 @@ def gaussian(
             size (some ``10^12`` S for a single number).
         sensitivity: The largest L2 distance S of answers on neighbouring data sets, all entries
             together, in the answer's unit; a finite number > 0.
-
-    References:
-        Mironov, "On Significance of the Least Significant Bits for Differential Privacy", CCS 2012;
-        Casacuberta, Shoemate, Vadhan and Wagaman, CCS 2022 (sums).
 
     Example:
         >>> import hockeystick as hs
@@ -134,9 +133,8 @@ def multivariate_laplace(
 
         g (round(value / g) + round(Z)),  Z ~ exp(-|z|/b) on R^n,  b >= s (S / g + ceil(sqrt(n))).
 
-    References:
-        Fernandes, Dras and McIver, POST 2019; Galli, Biswas, Jung, Cucinotta and Palamidessi,
-        "Group Privacy for Personalized Federated Learning", 2022.
+    (Fernandes, Dras and McIver, POST 2019; Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group
+    Privacy for Personalized Federated Learning", 2022.)
     """
     known = of_kind(mechanism, MultivariateLaplace)
     answer = row_of("value", value, known.dimension)
@@ -224,16 +222,14 @@ def discrete_gaussian(
     """Return integers plus discrete Gaussian noise, independently in each.
 
     ``M(D)_i = value_i + k_i`` with ``P(k)`` proportional to ``exp(-k^2 / (2 sigma^2))``, sigma up
-    to ``2^44`` in units of the integers, each of these up to ``2^62`` in size; floats are refused.
+    to ``2^44`` in units of the integers, each of these up to ``2^62`` in size; floats are refused
+    (Canonne, Kamath and Steinke, NeurIPS 2020).
 
     Guarantees:
         The mechanism's where neighbouring data sets differ in one of the integers, by at most
         ``mechanism.sensitivity``: a single count, or a histogram under add-remove. Where they may
         differ in k integers, each by so much, as a histogram's two under replace-one, it is that
         of ``mechanism ** k``: say ``entries=k``, and that is charged.
-
-    References:
-        Canonne, Kamath and Steinke, NeurIPS 2020.
 
     Example:
         >>> import hockeystick as hs

@@ -51,17 +51,14 @@ def sinh_normal(
         Z ~ N(0, 1),  a = A sqrt(2 rho),  c = A (S / g + 1).
 
     Values are as for ``gaussian``, rho at least ``2^-87`` or so; inf returns the numbers. A draw
-    takes some milliseconds.
+    takes some milliseconds (Bun, Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via
+    Truncated CDP", STOC 2018, section 4).
 
     Guarantees:
         That of the mechanism, where neighbouring data sets differ in one of the numbers; that of
         ``mechanism ** k`` with ``entries=k``. The grid is that of ``gaussian``; ``round(X)`` is a
         function of Z's bits, of which so many are drawn that interval arithmetic leaves one
         integer.
-
-    References:
-        Bun, Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via Truncated CDP",
-        STOC 2018, section 4.
 
     Example:
         >>> import hockeystick as hs
@@ -87,16 +84,14 @@ def sinh_normal_vector(
 ) -> Floats:
     """Return a vector plus sinh-normal noise in each entry, independently.
 
-    With S the largest L2 distance of answers and d entries it is as ``sinh_normal`` says, with
-    ``c = A (S / g + ceil(sqrt(d)))``.
+    With S the largest L2 distance of answers and d entries it is as ``sinh_normal`` says, with ``c
+    = A (S / g + ceil(sqrt(d)))`` (van Dijk and Nguyen, "Considerations on the Theory of Training
+    Models with Differential Privacy", 2023, who propose it for the sums of DP-SGD (``a arsinh(N /
+    a)`` there)).
 
     Guarantees:
         That of ``sinh_normal_divergences(mechanism)``, which is charged and has the domain of the
         mechanism; not that of the mechanism, which is for one number.
-
-    References:
-        van Dijk and Nguyen, "Considerations on the Theory of Training Models with Differential
-        Privacy", 2023, who propose it for the sums of DP-SGD (``a arsinh(N / a)`` there).
     """
     cost, answer = sinh_normal_divergences(mechanism), numbers("value", value)
     grid = _grid(mechanism, sensitivity, root_up(answer.size))

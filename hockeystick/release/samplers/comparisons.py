@@ -100,11 +100,8 @@ def noisy_argmax(
     Values, at least one, are the binary fractions that they are; the scale is a fraction >= 0, and
     with 0 it is the first of the largest. Floats find the few that could be largest, among them all
     whose noise the bits known leave open; these are compared as ``NoisyNumber`` in interval
-    arithmetic, with as many bits as it takes.
-
-    References:
-        Durfee and Rogers, NeurIPS 2019 (the largest after Gumbel noise has the exponential
-        mechanism's distribution).
+    arithmetic, with as many bits as it takes (Durfee and Rogers, NeurIPS 2019 (the largest after
+    Gumbel noise has the exponential mechanism's distribution)).
 
     Example:
         >>> from hockeystick.release.samplers import RealNoise, noisy_argmax

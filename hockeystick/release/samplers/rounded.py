@@ -45,6 +45,9 @@ Ends = Sequence[tuple[int, int]]
 def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw ``round(N(0, s^2))`` for a float s as it is, in (0, 2^44], in units of the grid.
 
+    (Devroye, "Non-Uniform Random Variate Generation", 1986, II.2 (inversion); Karney, "Sampling
+    Exactly from the Normal Distribution", 2016 (the idea of bits on demand).)
+
     Guarantees:
         Exact: the number k has probability ``Phi((k + 1/2)/s) - Phi((k - 1/2)/s)``, tails included.
         A draw is ``+- floor(s Q(u) + 1/2)`` for u uniform on (0, 1), a fair sign, and Q the inverse
@@ -56,10 +59,6 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> In
         For integers S, ``S + round(Z) = round(S + Z)``: an integer sum with this noise is a
         function of the sum with real Gaussian noise, and as private, and so is what is scaled
         afterwards.
-
-    References:
-        Devroye, "Non-Uniform Random Variate Generation", 1986, II.2 (inversion); Karney, "Sampling
-        Exactly from the Normal Distribution", 2016 (the idea of bits on demand).
     """
     return _draw(laws.HALF_NORMAL, scale, 0.5, size, bits)
 
@@ -77,10 +76,8 @@ def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> In
     """Draw integers with probability proportional to ``exp(-|k|/b)``, b in (0, 2^44], exactly.
 
     ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
-    the difference of two independent ones has ``P(k) = (1 - r)/(1 + r) r^|k|``.
-
-    References:
-        Ghosh, Roughgarden and Sundararajan, SIAM J. Comput. 2012 (two-sided geometric noise).
+    the difference of two independent ones has ``P(k) = (1 - r)/(1 + r) r^|k|`` (Ghosh, Roughgarden
+    and Sundararajan, SIAM J. Comput. 2012 (two-sided geometric noise)).
     """
     first = np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
     return first - np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
@@ -150,7 +147,8 @@ def rounded_multivariate_laplace(
     """Draw ``round(Z)``, each coordinate, for Z of the density ``~ exp(-|z|/b)`` on R^n.
 
     ``Z = b |H| G`` with independent standard Gaussian vectors H of n + 1 and G of n coordinates; b
-    is in units of the grid, in (0, 2^44]. It returns n integers.
+    is in units of the grid, in (0, 2^44]. It returns n integers (Andrews and Mallows, "Scale
+    Mixtures of Normal Distributions", JRSS B 1974 (the mixture)).
 
     Guarantees:
         Exact, tails included. Given ``v = b^2 |H|^2``, Z is Gaussian with variance v, and v / b^2
@@ -163,9 +161,6 @@ def rounded_multivariate_laplace(
         Each Gaussian is a function of one uniform number. Bounds of all of them give bounds of each
         coordinate, in integers; where these leave open how a coordinate is rounded, more bits of
         the same uniform numbers are drawn until they decide.
-
-    References:
-        Andrews and Mallows, "Scale Mixtures of Normal Distributions", JRSS B 1974 (the mixture).
     """
     exact = Fraction(_validate.real("scale", scale, SCALE))
     count = _validate.count("dimension", dimension, _DIMENSION)

@@ -124,6 +124,9 @@ def _table(law: DiscreteLaw) -> tuple[int, Words, Words]:
 def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw integers with probability proportional to ``exp(-k^2 / (2 s^2))``, s in (0, 2^44].
 
+    (Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020
+    (the distribution; their sampler rejects from geometric noise).)
+
     Guarantees:
         Exact, tails included, for the float s as it is. For s < 64, a table of cumulative
         probabilities is compared with 64 bits, and with more where these do not decide. From there
@@ -136,10 +139,6 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> I
         ``cosh(k t / s^2) <= cosh(k / (2 s^2))`` there, the probability to refuse is at most
         ``cosh(k / (2 s^2)) - 1``; only a uniform number within that of 1 is compared with
         ``I(0) / I(k)`` in interval arithmetic.
-
-    References:
-        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020
-        (the distribution; their sampler rejects from geometric noise).
     """
     s = _validate.real("scale", scale, SCALE)
     number = _validate.count("size", size, DRAWS)
@@ -342,10 +341,8 @@ def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret
     eta = 0 the limit ``(1-gamma)^k / (k ln(1/gamma))``.
 
     Exact, tails included, for the floats as they are: the least k with ``u < P(K <= k)`` for a
-    uniform u, in as many steps as the number is large.
-
-    References:
-        Papernot and Steinke, ICLR 2022, definition 1 (the law).
+    uniform u, in as many steps as the number is large (Papernot and Steinke, ICLR 2022, definition
+    1 (the law)).
     """
     shape = Fraction(_validate.real("eta", eta, tuning.ETA))
     rest = Fraction(_validate.real("gamma", gamma, tuning.GAMMA))

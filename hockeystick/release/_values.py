@@ -21,9 +21,9 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Skellam
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
-from hockeystick.release.charging import book, checked_charge
+from hockeystick.release.counting import book, checked_charge
 from hockeystick.release.samplers.bits import Bits, Floats, Integers
-from hockeystick.release.samplers.rounded import SCALE
+from hockeystick.release.samplers.real_noise import SCALE
 
 _Kind = TypeVar("_Kind", bound=Mechanism)
 _OF_INTEGERS: Final = (DiscreteGaussian, DiscreteLaplace, Skellam)

@@ -29,7 +29,7 @@ from hockeystick.mechanisms.sampling.poisson import Clipping as Clipped
 from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.release._values import of_kind, set_numbers
-from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (
     LENGTH,
     NOISE,

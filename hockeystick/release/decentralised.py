@@ -41,7 +41,7 @@ from hockeystick.mechanisms.decentralised.token_walk import NoisyIterations, Tok
 from hockeystick.numerics import decimal, largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import of_kind, root_up, row_of, shaped, yes_or_no
-from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits, uniform_integers
 from hockeystick.release.samplers.bits import Bools, Floats, Integers
 

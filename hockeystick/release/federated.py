@@ -48,8 +48,15 @@ from hockeystick.mechanisms.federated.client_level import (
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import FederatedClustering, PriFedSync
 from hockeystick.release._values import row_of, rows_of_length, shaped
-from hockeystick.release.charging import Charged, ChargedRun
-from hockeystick.release.counting import Counter, OpensJournal, fingerprint, first, length_of
+from hockeystick.release.counting import (
+    Charged,
+    ChargedRun,
+    Counter,
+    OpensJournal,
+    fingerprint,
+    first,
+    length_of,
+)
 from hockeystick.release.noise.arrays import multivariate_laplace
 from hockeystick.release.noise.clipped_sum import gradient_rows, noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits

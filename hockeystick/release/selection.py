@@ -28,7 +28,7 @@ from hockeystick.mechanisms.selection.sparse_vector import (
 from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.release._values import integers, of_kind, sensitivity_of, shaped, yes_or_no
-from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
+from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.noise.arrays import integer_noise
 from hockeystick.release.samplers import (
     Bits,

@@ -1,4 +1,4 @@
-"""Means, normalisations and covariances of rows of numbers, with Gaussian noise.
+"""Means, normalisations, covariances of rows with Gaussian noise; how groups of people are treated.
 
 A record is a row of d finite numbers. Each is taken about a public center c (``center``, a number
 or d; 0 by default, or what another release found, which is charged there) and clipped to the length
@@ -24,8 +24,8 @@ from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian, PrivateCovariance
-from hockeystick.release._values import of_kind, rows_of_length, shaped
-from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release._values import integers, of_kind, rows_of_length, shaped
+from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (
     UNITS,
     check_noise,
@@ -35,7 +35,7 @@ from hockeystick.release.noise.clipped_sum import (
 )
 from hockeystick.release.samplers import Bits, secret_bits
 from hockeystick.release.samplers.bits import Floats, Integers
-from hockeystick.release.samplers.rounded import SCALE
+from hockeystick.release.samplers.real_noise import SCALE
 
 _SIZE: Final = Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
 _FLOOR: Final = Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
@@ -76,7 +76,7 @@ def rows_of(rows: Any, bound: Any, center: Any) -> Rows:
         return Rows(known - middle, middle, length)
 
 
-def _divisor(size: Any, data: Rows, adjacency: Adjacency, *, counted: bool) -> float | None:
+def _divisor(size: Any, data: Rows, adjacency: Adjacency, *, counted: bool = False) -> float | None:
     """Return what sums are divided by where it is public, None for a noisy count; or raise."""
     if counted and size is not None:
         raise IncompatibleError("the mechanism releases the number of rows, and a size is given")
@@ -272,7 +272,13 @@ def covariance(
         >>> hs.release.covariance(noise, [[2.0, 0.5], [-1.0, 0.0]], bound=6).shape
         (2, 2)
     """
-    own, data, divisor = _covariance_of(mechanism, rows, bound, size, center)
+    own, data = of_kind(mechanism, PrivateCovariance), rows_of(rows, bound, center)
+    columns = data.centred.shape[1]
+    if own.columns != columns:
+        raise ParameterError("mechanism", own, f"of {columns} columns, as the rows have")
+    check_noise((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
+    divisor = _divisor(size, data, own.adjacency)
+    assert divisor is not None
     book(checked_charge(charge), own)
     return _noisy_products(own, data, bits) / divisor
 
@@ -318,28 +324,14 @@ def principal_components(
     Arguments and guarantee are those of ``covariance``: eigenvectors are computed from what it
     releases, and do not depend on the size.
     """
-    own, data, divisor = _covariance_of(mechanism, rows, bound, size, center)
+    columns = of_kind(mechanism, PrivateCovariance).columns
     count = _validate.count("components", components, _COMPONENTS)
-    if count > own.columns:
-        raise ParameterError("components", count, f"at most the {own.columns} columns")
-    book(checked_charge(charge), own)
-    values, vectors = np.linalg.eigh(_noisy_products(own, data, bits) / divisor)
-    first = np.argsort(values)[::-1][:count]
-    return PrincipalComponents(vectors[:, first].T, values[first], data.center)
-
-
-def _covariance_of(
-    mechanism: Any, rows: Any, bound: Any, size: Any, center: Any
-) -> tuple[PrivateCovariance, Rows, float]:
-    """Return the mechanism, the rows less their center and what to divide by, or raise."""
-    own, data = of_kind(mechanism, PrivateCovariance), rows_of(rows, bound, center)
-    columns = data.centred.shape[1]
-    if own.columns != columns:
-        raise ParameterError("mechanism", own, f"of {columns} columns, as the rows have")
-    check_noise((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
-    divisor = _divisor(size, data, own.adjacency, counted=False)
-    assert divisor is not None
-    return own, data, divisor
+    if count > columns:
+        raise ParameterError("components", count, f"at most the {columns} columns")
+    how = {"bound": bound, "size": size, "center": center}
+    values, vectors = np.linalg.eigh(covariance(mechanism, rows, **how, charge=charge, bits=bits))
+    first, middle = np.argsort(values)[::-1][:count], 0.0 if center is None else center
+    return PrincipalComponents(vectors[:, first].T, values[first], np.full(columns, middle))
 
 
 def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> Floats:
@@ -369,3 +361,137 @@ def products(integers: Floats, length_bits: int) -> Integers:
         part = integers[first : first + at_once]
         total += (part.T @ part).astype(np.int64)
     return total
+
+
+_GROUPS: Final = whole_numbers("G", 1, (2, 1000))
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class GroupFairness:
+    """Rates of a classifier's predictions for groups, or for clients, and how far they differ.
+
+    Of counts of records by group, label and prediction, of shape (groups, 2, 2). With prediction
+    Y', label Y and group S, the differences are the largest less the least over the groups of
+
+    - ``P(Y' = 1 | S)``: demographic parity;
+    - ``P(Y' = 1 | Y = 1, S)``: equal opportunity;
+    - ``P(Y' = 1 | Y = y, S)``, the larger of y = 0 and y = 1: equalized odds;
+    - ``P(Y' = Y | S)``: accuracy.
+
+    Not private where the records are not public: release ``GroupFairness.count(...)`` with noise
+    first, by ``geometric`` or ``discrete_gaussian``; one record is in one cell (two cells,
+    ``entries=2``, under replace-one). Counts below 0 count as 0. A rate of a group without such
+    records is nan, and left out of the difference, which is nan with fewer than two groups. For
+    several classes give ``of(predictions == labels, ones, clients)`` (Dwork et al. 2012; Hardt,
+    Price and Srebro 2016; Galli, "Sense and Sensitivity" (PhD thesis), definitions 5 to 7 and
+    equation 2.11).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> given = {"predictions": [1, 1, 0, 1], "labels": [1, 1, 0, 0], "groups": [0, 0, 1, 1]}
+        >>> hs.release.GroupFairness.of(**given).demographic_parity
+        0.5
+    """
+
+    counts: Integers
+
+    def __init__(self, counts: Any) -> None:
+        known = np.maximum(integers("counts", counts), 0)
+        if known.ndim != 3 or known.shape[1:] != (2, 2):
+            allowed = "of shape (groups, 2, 2): by group, label and prediction"
+            raise ParameterError("counts", f"an array of shape {known.shape}", allowed)
+        known.flags.writeable = False
+        object.__setattr__(self, "counts", known)
+
+    @classmethod
+    def of(cls, predictions: Any, labels: Any, groups: Any) -> GroupFairness:
+        """Return the read-out of records, as ``count`` counts them."""
+        return cls(cls.count(predictions, labels, groups))
+
+    @staticmethod
+    def count(predictions: Any, labels: Any, groups: Any, number: int | None = None) -> Integers:
+        """Return the records by group, label and prediction, of shape (groups, 2, 2).
+
+        Predictions and labels are 0 or 1, groups integers >= 0. Number says how many groups there
+        are; by default up to the largest that occurs, a fact about the records.
+        """
+        given = {"predictions": predictions, "labels": labels, "groups": groups}
+        rows = {name: _row(name, values) for name, values in given.items()}
+        if len({len(row) for row in rows.values()}) != 1:
+            sizes = [len(row) for row in rows.values()]
+            raise ParameterError("predictions, labels, groups", sizes, "as many of each")
+        for name in ("predictions", "labels"):
+            if len(rows[name]) and int(rows[name].max()) > 1:
+                raise ParameterError(name, "another number", "0 or 1 for each record")
+        whose = rows["groups"]
+        occurring = int(whose.max(initial=-1)) + 1
+        size = occurring if number is None else _validate.count("number", number, _GROUPS)
+        if size < occurring:
+            raise ParameterError("groups", "a larger one", f"integers from 0 to {size - 1}")
+        found = np.zeros((size, 2, 2), dtype=np.int64)
+        np.add.at(found, (whose, rows["labels"], rows["predictions"]), 1)
+        return found
+
+    @property
+    def positive_rates(self) -> Floats:
+        """``P(Y' = 1 | S)`` of each group."""
+        return _shares(self.counts[:, :, 1].sum(axis=1), self.counts.sum(axis=(1, 2)))
+
+    @property
+    def true_positive_rates(self) -> Floats:
+        """``P(Y' = 1 | Y = 1, S)`` of each group."""
+        return _shares(self.counts[:, 1, 1], self.counts[:, 1].sum(axis=1))
+
+    @property
+    def false_positive_rates(self) -> Floats:
+        """``P(Y' = 1 | Y = 0, S)`` of each group."""
+        return _shares(self.counts[:, 0, 1], self.counts[:, 0].sum(axis=1))
+
+    @property
+    def accuracies(self) -> Floats:
+        """``P(Y' = Y | S)`` of each group."""
+        right = self.counts[:, 0, 0] + self.counts[:, 1, 1]
+        return _shares(right, self.counts.sum(axis=(1, 2)))
+
+    @property
+    def demographic_parity(self) -> float:
+        """The difference of the rates of positive predictions."""
+        return _difference(self.positive_rates)
+
+    @property
+    def equal_opportunity(self) -> float:
+        """The difference of the true positive rates."""
+        return _difference(self.true_positive_rates)
+
+    @property
+    def equalized_odds(self) -> float:
+        """The larger of the differences of true and of false positive rates."""
+        return float(np.fmax(self.equal_opportunity, _difference(self.false_positive_rates)))
+
+    @property
+    def accuracy_difference(self) -> float:
+        """The difference of the accuracies."""
+        return _difference(self.accuracies)
+
+
+def _row(name: str, values: Any) -> Integers:
+    """Return a row of integers >= 0, yes and no included, or raise."""
+    array = np.asarray(values)
+    found = integers(name, array.astype(np.int64) if array.dtype.kind == "b" else array)
+    if found.ndim != 1 or bool((found < 0).any()):
+        raise ParameterError(name, f"an array of shape {found.shape}", "a row of integers >= 0")
+    return found
+
+
+def _shares(part: Integers, whole: Integers) -> Floats:
+    """Return quotients, nan where there is nothing to divide by."""
+    found: Floats = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=found, where=whole > 0)
+    return found
+
+
+def _difference(rates: Floats) -> float:
+    """Return the largest rate less the least, nan with fewer than two."""
+    known = rates[~np.isnan(rates)]
+    return float(known.max() - known.min()) if len(known) > 1 else math.nan

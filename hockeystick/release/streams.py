@@ -50,7 +50,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import singledispatch
 from threading import Lock
-from typing import Any, Final, Protocol, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
@@ -63,10 +63,10 @@ from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import MOST as MOST_STEPS
 from hockeystick.release._values import Grid, grid_of, of_kind, root_up, row_of
-from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
+from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
 from hockeystick.release.samplers.bits import Floats, Integers
-from hockeystick.release.samplers.rounded import SCALE
+from hockeystick.release.samplers.real_noise import SCALE
 
 _Array = TypeVar("_Array")
 _Next = Callable[[Any], Any]
@@ -81,10 +81,7 @@ _ROOM: Final = 61
 # At most four operations, each within 2^-53 of its result.
 _LOSS: Final = 2.0**-50
 _Kind = TreeAggregation | MatrixFactorization
-_SIZE: Final = _validate.whole_numbers("d", 1, (1, 10**7))
-_MOST_ENTRIES: Final = _validate.Domain(
-    symbol="d", low=1, high=10**7, typical=(1, 10**6), whole=True
-)
+_SIZE: Final = _validate.Domain(symbol="d", low=1, high=10**7, typical=(1, 10**6), whole=True)
 _SMALL: Final = (
     "of an encoder made from a strategy whose noise has room in 64 bits: its main diagonal is not "
     "0, its inverse does not grow, and its diagonals do not add up to too much"
@@ -258,7 +255,7 @@ class CorrelatedSums(_Sums):
     def __init__(
         self, mechanism: MatrixFactorization, size: int, sensitivity: float, charge: Any, bits: Bits
     ) -> None:
-        entries = _validate.count("size", size, _MOST_ENTRIES)
+        entries = _validate.count("size", size, _SIZE)
         self._memory, grid = _prepared(mechanism, entries, sensitivity)
         self._sum, self._latest = np.zeros(entries), np.zeros(entries)
         super().__init__(mechanism, mechanism.encoder.rounds, grid, entries, charge, bits)
@@ -350,7 +347,7 @@ class CorrelatedNoise:
         [[1.0], [0.5], [0.375]]
     """
 
-    __slots__ = ("_encoder", "_next", "_rows", "_shape")
+    __slots__ = ("_next", "_shape", "encoder", "rows")
 
     def __init__(self, encoder: Encoder) -> None:
         strategy = encoder.strategy if isinstance(encoder, Encoder) else None
@@ -360,18 +357,8 @@ class CorrelatedNoise:
             self._next = _in_floats(strategy, encoder.rounds)
         except (OverflowError, ZeroDivisionError):
             raise ParameterError("encoder", encoder, _AN_ENCODER) from None
-        self._encoder, self._rows = encoder, 0
+        self.encoder, self.rows = encoder, 0
         self._shape: tuple[int, ...] | None = None
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder C."""
-        return self._encoder
-
-    @property
-    def rows(self) -> int:
-        """How many rows there have been."""
-        return self._rows
 
     def next(self, fresh: _Array) -> _Array:
         """Return the next row of ``C^-1 Z``, a new array, which may be changed.
@@ -383,10 +370,10 @@ class CorrelatedNoise:
         if self._shape not in (None, shape):
             allowed = f"of shape {self._shape}, as the rows before"
             raise ParameterError("fresh", f"an array of shape {shape}", allowed)
-        if self._rows == self._encoder.rounds:
-            raise IncompatibleError(f"the encoder is for {self._rows:,} rounds, and no more")
+        if self.rows == self.encoder.rounds:
+            raise IncompatibleError(f"the encoder is for {self.rows:,} rounds, and no more")
         row: _Array = self._next(fresh)
-        self._rows, self._shape = self._rows + 1, shape
+        self.rows, self._shape = self.rows + 1, shape
         return row
 
 
@@ -448,16 +435,6 @@ def _factor(value: Any) -> float:
 
 class TooLargeError(ArithmeticError):
     """Numbers of 64 bits have no room for what a strategy makes of the noise."""
-
-
-class Memory(Protocol):
-    """What follows from the noise of earlier rounds."""
-
-    def row(self, fresh: Integers) -> Integers:
-        """Return the next row of noise, and change nothing."""
-
-    def keep(self, fresh: Integers, row: Integers) -> None:
-        """Keep what later rows need."""
 
 
 @singledispatch
@@ -549,6 +526,9 @@ class Buffers:
             kept - np.rint(kept * loss).astype(np.int64) + np.rint(row * scale).astype(np.int64)
             for kept, loss, scale in zip(self._buffers, self._losses, self._scales, strict=True)
         ]
+
+
+Memory = Feedback | Buffers
 
 
 def _whole(total: Any, digits: int) -> Any:

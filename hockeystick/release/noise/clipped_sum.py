@@ -16,7 +16,7 @@ from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import array_of
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
 from hockeystick.release.samplers.bits import Floats, Integers
-from hockeystick.release.samplers.rounded import SCALE
+from hockeystick.release.samplers.real_noise import SCALE
 
 # Units of a clipped row's length: squares of sums of squares stay below 2^53.
 UNITS: Final = 2**22

@@ -30,7 +30,7 @@ from hockeystick.release.samplers.bits import (
     checked_words,
     secret_bits,
 )
-from hockeystick.release.samplers.rounded import SCALE, rounded_gaussian
+from hockeystick.release.samplers.real_noise import SCALE, rounded_gaussian
 
 # A table has some 20 sqrt(mean) entries, of some microseconds each.
 _MEAN: Final = Domain(symbol="lambda", low=0, high=2.0**30, low_open=True, typical=(1, 10**6))

@@ -80,9 +80,8 @@ def layered_sum(
 
     One example moves each sum by at most its C_l, and all M of them: together they are
     ``JointGaussian((z_1, ..., z_M))``, one Gaussian of ``z^-2 = sum z_l^-2``. The same z in each
-    layer costs what ``z / sqrt(M)`` does in one: layers whose noise is in units of their own norms
-    are no M separate guarantees of z, nor one (McMahan, Ramage, Talwar and Zhang, ICLR 2018,
-    section 3).
+    layer costs what ``z / sqrt(M)`` does in one: no M separate guarantees of z, nor one (McMahan,
+    Ramage, Talwar and Zhang, ICLR 2018, section 3).
 
     Example:
         >>> import hockeystick as hs
@@ -91,7 +90,12 @@ def layered_sum(
         [(2,), (1,)]
     """
     noises = of_kind(mechanism, JointGaussian).noise_multipliers
-    parts = _layers(layers, len(noises))
+    if not isinstance(layers, list | tuple) or len(layers) != len(noises):
+        allowed = f"a list of {len(noises)} arrays, one for each noise multiplier of the mechanism"
+        raise ParameterError("layers", type(layers).__name__, allowed)
+    parts = [gradient_rows("layers", one) for one in layers]
+    if len({len(one) for one in parts}) != 1:
+        raise ParameterError("layers", [len(one) for one in parts], "rows of the same examples")
     lengths = _validate.reals("norms", norms, LENGTH)
     if len(lengths) != len(parts):
         raise ParameterError("norms", norms, f"one for each of {len(parts)} layers")
@@ -99,17 +103,6 @@ def layered_sum(
     book(checked_charge(charge), mechanism)
     of_each = zip(parts, lengths, noises, strict=True)
     return [noisy_clipped_sum(rows, norm, noise, bits) for rows, norm, noise in of_each]
-
-
-def _layers(layers: Any, count: int) -> list[Floats]:
-    """Return each layer's gradients, of the same examples, or raise."""
-    allowed = f"{count} arrays, one for each noise multiplier of the mechanism"
-    if not isinstance(layers, list | tuple) or len(layers) != count:
-        raise ParameterError("layers", type(layers).__name__, f"a list of {allowed}")
-    found = [gradient_rows("layers", one) for one in layers]
-    if len({len(one) for one in found}) != 1:
-        raise ParameterError("layers", [len(one) for one in found], "rows of the same examples")
-    return found
 
 
 def randomly_pruned_sum(
@@ -125,8 +118,8 @@ def randomly_pruned_sum(
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
     keep in (0, 1]. What is clipped is what is kept, so that one example moves the sum by at most C.
-    K is drawn before any gradient is looked at; it may be known. Pruning is no privacy by itself
-    (Wei et al., "Securing Distributed SGD against Gradient Leakage Threats", 2023, section 4.1).
+    K is drawn before any gradient is looked at; pruning is no privacy by itself (Wei et al.,
+    "Securing Distributed SGD against Gradient Leakage Threats", 2023, section 4.1).
 
     Example:
         >>> import hockeystick as hs
@@ -154,10 +147,9 @@ def selective_sum(
     """Return the largest coordinates of the noisy sum of clipped gradients, zeros elsewhere.
 
     Of ``sum_i clip(g_i, C) + N(0, (z C)^2 I)`` the ``ceil(keep d)`` entries that are largest in
-    size: post-processing. Selective SGD as published chooses by the gradients themselves and noises
-    the chosen values; which ones are chosen then shows without any noise, and for no epsilon is
-    that private (Shokri and Shmatikov, "Privacy-Preserving Deep Learning", CCS 2015 (distributed
-    selective SGD); Wei et al. 2023, section 4.1).
+    size: post-processing. Selective SGD as published (Shokri and Shmatikov, CCS 2015; Wei et al.
+    2023, section 4.1) chooses by the gradients themselves; which ones are chosen then shows without
+    any noise, and for no epsilon is that private.
 
     Example:
         >>> import hockeystick as hs
@@ -174,7 +166,6 @@ def selective_sum(
 
 
 def _pruned(mechanism: Any, gradients: Any, norm: Any, keep: Any) -> tuple[Floats, float, int]:
-    """Return the gradients, the norm and how many coordinates are kept, or raise."""
     known, rows = of_kind(mechanism, Gaussian), gradient_rows("gradients", gradients)
     share = decimal(_validate.real("keep", keep, _KEEP))
     check_noise((known.noise_multiplier,), UNITS)
@@ -232,11 +223,6 @@ class Constant(Clip):
 
     ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
     ``C/sqrt(L)``, so that an example's whole gradient is within C.
-
-    Example:
-        >>> from hockeystick.release.clipping import Constant
-        >>> Constant(1.0, per_layer=True)
-        Constant(norm=1.0, per_layer=True)
     """
 
     norm: float
@@ -252,9 +238,8 @@ class Quantile(Clip):
     """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
 
     The steps are those of ``hs.release.QuantileClipping``, from C = norm on, with the gradients'
-    noise ``hs.calibration.clipping_noise(z, bit_noise)`` in place of z, so that the account of a
-    plan of noise multiplier z holds. Quantile and rate are in [0, 1], and bit_noise is a finite
-    number above half of z.
+    noise ``hs.calibration.clipping_noise(z, bit_noise)`` in place of the plan's z. Quantile and
+    rate are in [0, 1], and bit_noise is a finite number above half of z.
 
     Example:
         >>> from hockeystick.release.clipping import Quantile
@@ -283,14 +268,9 @@ class Online(Clip):
     """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
 
     The steps are those of ``hs.release.OnlineClipping``, from C = norm on, without its learning
-    rate. The plan's account holds: gradients get inflation > 1 times the plan's noise multiplier
-    z, and directions ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). It is
-    derived for SGD; rate is in [0, 1].
-
-    Example:
-        >>> from hockeystick.release.clipping import Online
-        >>> Online(1.0)
-        Online(norm=1.0, rate=0.0025, inflation=1.01)
+    rate. Gradients get inflation > 1 times the plan's noise multiplier z, and directions ``(1 -
+    inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). It is derived for SGD; rate is in [0,
+    1].
     """
 
     norm: float
@@ -326,7 +306,7 @@ class Clipping(ABC):
     ) -> tuple[Floats, Self]:
         """Return the noisy mean gradient of a batch, and the clipping of the next step.
 
-        Expected is the expected size m of a batch, at least 1e-24: public, never the size that was
+        Expected is the public expected size m of a batch, at least 1e-24, never the size that was
         drawn. Gradients are as long as in the step before.
         """
         rows = gradient_rows("gradients", gradients, self._length)
@@ -354,8 +334,7 @@ class QuantileClipping(Clipping):
     at most C, and the second by exactly 1/2: a step is ``JointGaussian((z, 2 s))``, and a plan of
     noise multiplier nu covers those where ``z^-2 + (2 s)^-2 <= nu^-2``
     (``hs.calibration.clipping_noise``). A row without a finite length counts as clipped (Andrew,
-    Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive Clipping",
-    NeurIPS 2021, algorithm 1 and theorem 1).
+    Thakkar, McMahan and Ramaswamy, NeurIPS 2021, algorithm 1 and theorem 1).
 
     Args:
         norm: The first clipping norm C.
@@ -417,7 +396,9 @@ class OnlineClipping(Clipping):
 
     An example in the batch moves the first sum by at most C_t and the second by at most 1: a step
     is ``JointGaussian((z_g, z_q))``, and a plan of noise multiplier nu covers those where ``z_g^-2
-    + z_q^-2 <= nu^-2`` (``hs.calibration.joint_noise``).
+    + z_q^-2 <= nu^-2`` (``hs.calibration.joint_noise``). This is algorithm 3 with proposition 1 of
+    Galli, "Sense and Sensitivity" (PhD thesis), whose line 13 adds noise of z_g to q in place of
+    z_q, and whose equations 3.17 and 3.18 noise the means, its algorithm the sums, as here.
 
     Args:
         norm: The first clipping norm C.
@@ -426,11 +407,6 @@ class OnlineClipping(Clipping):
         direction_noise: z_q, that of the sum of directions.
         norm_rate: rho_c, in [0, 10].
         learning_rate_rate: rho_r, in [0, 10]; 0 keeps the learning rate.
-
-    References:
-        Galli, "Sense and Sensitivity" (PhD thesis, Scuola Normale Superiore), algorithm 3 and
-        proposition 1. Its line 13 adds noise of z_g to q in place of z_q; its equations 3.17 and
-        3.18 noise the means, its algorithm the sums, as here.
 
     Example:
         >>> import hockeystick as hs
@@ -477,7 +453,6 @@ class OnlineClipping(Clipping):
 
 
 def _directions(rows: Floats, norm: float) -> Floats:
-    """Return the directions of the rows that are clipped, and zeros for the others."""
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(rows, axis=1)
     clipped = np.isfinite(lengths) & (lengths > norm)
@@ -503,8 +478,8 @@ class CoordinateClipping(Clipping):
     ``beta_2 v + (1 - beta_2) min(max((g - a)^2 - b^2 z^2/m^2, h_1), h_2)``, and ``b_k = sqrt(s_k
     sum_j s_j)`` with ``s = sqrt(v)``, which makes the noise least. A step is ``Gaussian(z)``: an
     example moves the sum by at most 1, whatever a and b are; a row without a finite length counts
-    as a. (Some libraries call AdaClip what is ``QuantileClipping`` here.) (Pichapati, Suresh, Yu,
-    Reddi and Kumar, "AdaCliP: Adaptive Clipping for Private SGD", 2019, algorithm 1).
+    as a (Pichapati, Suresh, Yu, Reddi and Kumar, "AdaCliP", 2019, algorithm 1; some libraries call
+    AdaClip what is ``QuantileClipping`` here).
 
     Args:
         dimension: The number d of entries of a gradient, an integer >= 1.

@@ -183,7 +183,6 @@ def gopa_round(
 
 
 def _without(mechanism: GOPA, gone: frozenset[int]) -> GOPA:
-    """Return the mechanism of those who are left, whom the others' noise does not hide."""
     graph, hidden = mechanism.graph, mechanism.colluders | gone
     if len(hidden) == graph.parties:
         raise IncompatibleError("nobody who is honest is left to publish anything")
@@ -371,7 +370,6 @@ def _begun(
     lipschitz: float,
     radius: float,
 ) -> tuple[Floats, Projected]:
-    """Return the first model and the rule of the steps, or raise."""
     model = shaped("start", start, _MODEL, lambda row: row.ndim == 1 and row.size)
     rule = projected_steps(mechanism, model.size, steps, lipschitz, radius)
     if _length(model) > rule.radius:

@@ -334,7 +334,6 @@ class Cohort(ChargedRun):
 
 
 def _number(client: Any) -> int | None:
-    """Return the integer that names a client; None where none does."""
     if isinstance(client, bool | np.ndarray):
         return None
     try:
@@ -499,7 +498,6 @@ class ClientTraining(Counter[Any]):
         return _settings(self.plan, self._client).noise_multiplier
 
     def _checked(self) -> _Steps:
-        """Return the steps of a round, or raise where the client has too few records."""
         if isinstance(self.plan, PriFedSync):
             local = _settings(self.plan, self._client)
             if self._records != local.examples:

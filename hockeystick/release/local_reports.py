@@ -352,7 +352,6 @@ def _flipped(rows: Bools, flip: Fraction, bits: Bits) -> Bools:
 
 
 def _texts(values: Any) -> list[str]:
-    """Return texts, integers as their digits, or raise without showing them."""
     array = np.array(values, dtype=object)
     kinds = {type(one) for one in array} if array.ndim == 1 else set()
     if not kinds or not all(issubclass(kind, str | int) and kind is not bool for kind in kinds):

@@ -119,17 +119,15 @@ def mean(
 
         c + (sum_i clip(x_i - c, C) + N(0, (z S)^2 I)) / n,    clip(y, C) = min(1, C/|y|) y.
 
-    One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, where its
-    term comes or goes, and by ``S = 2C`` under replace-one, where opposite rows reach it (Galli,
-    "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private Machine
-    Learning" (PhD thesis, Scuola Normale Superiore), chapter 1 (the clipped mean)).
+    One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, and by ``S =
+    2C`` under replace-one (Galli, "Sense and Sensitivity: Data Utility and User Privacy in
+    Differentially Private Machine Learning", PhD thesis, Scuola Normale Superiore, chapter 1).
 
     Guarantees:
         That of the mechanism, floats included: clipped rows are integers in units of ``2^-22 C``,
-        each of squared length at most ``2^44``.
-
-        n is public with a ``Gaussian``. A ``JointGaussian`` of two multipliers ``(z, z_n)``
-        releases it under add-remove beside the sum, as ``max(1, n + round(N(0, z_n^2)))``.
+        each of squared length at most ``2^44``. n is public with a ``Gaussian``. A
+        ``JointGaussian`` of two multipliers ``(z, z_n)`` releases it under add-remove beside the
+        sum, as ``max(1, n + round(N(0, z_n^2)))``.
 
     Example:
         >>> import hockeystick as hs
@@ -182,20 +180,17 @@ def normalisation(
 ) -> Normalisation:
     """Return the mean and the standard deviation of each feature, of noisy sums.
 
-    With ``y_i = clip(x_i - c, C)``, released are ``s = sum y_i + N(0, (z_1 S_1)^2 I)`` and
-    ``q = sum y_i^2 + N(0, (z_2 S_2)^2 I)``, entries squared; from these
+    With ``y_i = clip(x_i - c, C)``, released are ``s = sum y_i + N(0, (z_1 S_1)^2 I)`` and ``q =
+    sum y_i^2 + N(0, (z_2 S_2)^2 I)``, entries squared; from these
 
         mean = c + s/n,    deviation = sqrt(max(q/n - (s/n)^2, floor^2)).
 
-    One record moves the two by at most S_1 and S_2 in L2: under add-remove and zero-out by
-    ``|y| <= C`` and ``|y^2| <= |y|^2 <= C^2``; under replace-one by 2C and by ``sqrt(2) C^2``, as
-    squares are not negative, so that ``|y^2 - x^2|^2 <= |y^2|^2 + |x^2|^2``. Both queries are
-    asked of the same records: one ``JointGaussian``, of ``(z_1, z_2)``, or of ``(z_1, z_2, z_n)``,
-    which releases n too, under add-remove, each up to ``2^11``.
-
-    The floor is the least deviation, from 1e-150 to 1e150; by default the square root of the
-    noise's deviation in ``q/n``, which is public as n or its release is (van Dijk and Nguyen,
-    "Considerations on the Theory of Training Models with Differential Privacy", 2023, section 2.7).
+    One record moves the two by at most S_1 and S_2 in L2: under add-remove and zero-out by ``|y| <=
+    C`` and ``|y^2| <= |y|^2 <= C^2``; under replace-one by 2C and by ``sqrt(2) C^2``, as squares
+    are not negative. Both are asked of the same records: one ``JointGaussian``, of ``(z_1, z_2)``,
+    or of ``(z_1, z_2, z_n)``, which releases n too, under add-remove, each up to ``2^11``. The
+    floor is the least deviation, from 1e-150 to 1e150; by default the square root of the noise's
+    deviation in ``q/n`` (van Dijk and Nguyen 2023, section 2.7).
 
     Guarantees:
         That of the mechanism, floats included: clipped rows are integers in units of ``2^-16 C``. A
@@ -228,7 +223,6 @@ def normalisation(
 def _noisy_sums(
     data: Rows, noises: tuple[float, ...], adjacency: Adjacency, bits: Bits
 ) -> tuple[Floats, Floats]:
-    """Return the noisy sums of the clipped rows and of their entries' squares."""
     replaced, units = adjacency is Adjacency.REPLACE_ONE, _SQUARED_UNITS
     integers = clipped_integers(data.centred, data.bound, units).astype(np.int64)
     unit = data.bound / units
@@ -257,14 +251,11 @@ def covariance(
 
     One record moves the sum by ``R^2`` in the Frobenius norm, by ``sqrt(2) R^2`` under replace-one
     (``R^2`` with one column), as ``PrivateCovariance`` derives: its square, not R, is the unit of
-    the noise. The mechanism has as many columns as the rows, z up to ``2^23`` and the data's
-    adjacency. With noise the matrix may have negative eigenvalues. Clipped rows are integers of
-    length at most ``2^18`` (fewer for a z above 2^7).
-
-    References:
-        Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, algorithm 1. Galli, "Sense
-        and Sensitivity" (PhD thesis), equations 1.9 to 1.11, noises it in units of R: for R > 1
-        that is R times too little.
+    the noise (Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, algorithm 1; Galli,
+    equations 1.9 to 1.11, has R: for R > 1 that is R times too little). The mechanism has as many
+    columns as the rows, z up to ``2^23`` and the data's adjacency. With noise the matrix may have
+    negative eigenvalues. Clipped rows are integers of length at most ``2^18`` (fewer for a z above
+    2^7).
 
     Example:
         >>> import hockeystick as hs
@@ -289,7 +280,7 @@ class PrincipalComponents:
     """The directions in which rows vary most, by a noisy covariance; post-processing of it.
 
     Vectors, of shape (k, d), has one orthonormal direction a row, the largest variance first;
-    variances are along them, and noise may make the least ones negative; center is taken off rows.
+    variances are along them, and noise may make some negative; center is taken off rows.
     """
 
     vectors: Floats
@@ -321,8 +312,7 @@ def principal_components(
 ) -> PrincipalComponents:
     """Return the k first eigenvectors of the noisy ``covariance`` (DP-PCA), k from 1 to d.
 
-    Arguments and guarantee are those of ``covariance``: eigenvectors are computed from what it
-    releases, and do not depend on the size.
+    Arguments and guarantee are those of ``covariance``; the vectors do not depend on the size.
     """
     columns = of_kind(mechanism, PrivateCovariance).columns
     count = _validate.count("components", components, _COMPONENTS)
@@ -335,7 +325,6 @@ def principal_components(
 
 
 def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> Floats:
-    """Return the sum of products with noise, in the rows' unit squared."""
     noise, length_bits = mechanism.noise_multiplier, _LENGTH_BITS
     while noise * 4.0**length_bits > SCALE.high / 2 and length_bits > _LEAST_BITS:
         length_bits -= 1
@@ -382,10 +371,8 @@ class GroupFairness:
     Not private where the records are not public: release ``GroupFairness.count(...)`` with noise
     first, by ``geometric`` or ``discrete_gaussian``; one record is in one cell (two cells,
     ``entries=2``, under replace-one). Counts below 0 count as 0. A rate of a group without such
-    records is nan, and left out of the difference, which is nan with fewer than two groups. For
-    several classes give ``of(predictions == labels, ones, clients)`` (Dwork et al. 2012; Hardt,
-    Price and Srebro 2016; Galli, "Sense and Sensitivity" (PhD thesis), definitions 5 to 7 and
-    equation 2.11).
+    records is nan, and left out of the difference, which is nan with fewer than two groups (Dwork
+    et al. 2012; Hardt, Price and Srebro 2016; Galli, definitions 5 to 7 and equation 2.11).
 
     Example:
         >>> import hockeystick as hs
@@ -406,15 +393,15 @@ class GroupFairness:
 
     @classmethod
     def of(cls, predictions: Any, labels: Any, groups: Any) -> GroupFairness:
-        """Return the read-out of records, as ``count`` counts them."""
+        """Return the read-out of records."""
         return cls(cls.count(predictions, labels, groups))
 
     @staticmethod
     def count(predictions: Any, labels: Any, groups: Any, number: int | None = None) -> Integers:
         """Return the records by group, label and prediction, of shape (groups, 2, 2).
 
-        Predictions and labels are 0 or 1, groups integers >= 0. Number says how many groups there
-        are; by default up to the largest that occurs, a fact about the records.
+        Predictions and labels are 0 or 1, groups integers >= 0; number says how many groups there
+        are, by default up to the largest that occurs, a fact about the records.
         """
         given = {"predictions": predictions, "labels": labels, "groups": groups}
         rows = {name: _row(name, values) for name, values in given.items()}
@@ -492,6 +479,5 @@ def _shares(part: Integers, whole: Integers) -> Floats:
 
 
 def _difference(rates: Floats) -> float:
-    """Return the largest rate less the least, nan with fewer than two."""
     known = rates[~np.isnan(rates)]
     return float(known.max() - known.min()) if len(known) > 1 else math.nan

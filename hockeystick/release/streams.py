@@ -2,12 +2,11 @@
 
 **A matrix factorization as a stream.** Rows are rounded to integers ``x_t`` on a grid; fresh noise
 is ``Z_t = round(N(0, s^2))``; what is released is ``y_t = x_t + w_t`` for rows w of correlated
-noise in integers (``memory``).
-
-It is a Gaussian mechanism. Fix what is released, y. On one data set the noise must have been
-``w = y - x``, so ``y_t = M_t + Z_t`` with ``M_t = x_t - u_t(w_0, ..., w_(t-1))``, an integer that
-the data and the rows released before determine. As ``M + round(N) = round(M + N)``, each row is a
-function of ``M_t + N``. On a neighbouring data set, with the same y, ``w' - w = x - x'``, and
+noise in integers (``memory``). It is a Gaussian mechanism. Fix what is released, y. On one data set
+the noise must have been ``w = y - x``, so ``y_t = M_t + Z_t`` with ``M_t = x_t - u_t(w_0, ...,
+w_(t-1))``, an integer that the data and the rows released before determine. As ``M + round(N) =
+round(M + N)``, each row is a function of ``M_t + N``. On a neighbouring data set, with the same y,
+``w' - w = x - x'``, and
 
     M_t - M'_t = x_t - x'_t + sum over k >= 1 of c_k (x_(t-k) - x'_(t-k)) - (e_t - e'_t)
                = (C (x - x'))_t + at most 2 e in size in each entry.
@@ -19,8 +18,8 @@ distance of M and M', over n rounds of d entries, is at most
 
 whatever was released before, that is on every path: the rounds together are a Gaussian mechanism of
 that distance over s (adaptive composition with a bound on the sum of the squares that holds on
-every path: Smith and Thakurta 2022). For a banded inverse ``Z_t(y)`` is determined by
-the same recurrence, ``Z - Z' = -C (x - x') - C (e - e')``, and the bound on ``C e`` is taken.
+every path: Smith and Thakurta 2022). For a banded inverse ``Z_t(y)`` is determined by the same
+recurrence, ``Z - Z' = -C (x - x') - C (e - e')``, and the bound on ``C e`` is taken.
 
 **Rows of ``C^-1 Z`` in integers.** Diagonals are taken over the main one, so that ``c_0 = 1``.
 Fresh noise ``Z_t`` is an integer, and
@@ -32,9 +31,9 @@ where u_t and v_t are integers, computed entry by entry from what is kept, and e
 rounds. A *memory* says how large an entry of e_t, or of ``C e`` for the banded inverse, may be.
 
 **How large numbers get.** Let D bound ``sum |d_k|`` for the inverse's diagonals d. Fresh noise and
-what neighbours move, together, stay below ``most`` steps, ``2^50`` at the most, so that
-``w = C^-1 (Z - e)`` stays below ``most D``, on either of two neighbouring data sets. Numbers are
-kept with h binary digits behind the point, as many as 64-bit integers have room for.
+what neighbours move, together, stay below ``most`` steps, ``2^50`` at the most, so that ``w = C^-1
+(Z - e)`` stays below ``most D``, on either of two neighbouring data sets. Numbers are kept with h
+binary digits behind the point, as many as 64-bit integers have room for.
 
 **D.** Floats compute ``d^``: the exact response of C to a row with an error e in each round solves
 ``C d^ = 1 + e``, so ``|d|_1 <= |d^|_1 + |d|_1 |e|_1`` and ``|d|_1 <= |d^|_1 / (1 - |e|_1)``. Where
@@ -143,8 +142,8 @@ def tree_aggregation(
 ) -> RunningSums:
     """Return a run that takes rows one by one, with ``add``, and returns their noisy sum so far.
 
-    After t rows it is their sum plus one noise for each 1 in the binary digits of t: the noise of
-    the node of the tree over the rounds that holds those rows. With S the sensitivity, z the finite
+    After t rows it is their sum plus one noise for each 1 in the binary digits of t: that of the
+    node of the tree over the rounds that holds those rows. With S the sensitivity, z the finite
     noise multiplier, d the size of a row, and g a power of two of at most ``2^-20 S``,
 
         M(D)_t = g (sum of round(row / g) + sum over the nodes of round(N)),
@@ -152,8 +151,7 @@ def tree_aggregation(
 
     The sensitivity is how far a row moves in L2 between neighbouring data sets, the only one that
     does: the clipping norm, twice that under replace-one. Clipping is the caller's (Dwork, Naor,
-    Pitassi and Rothblum, "Differential Privacy under Continual Observation", 2010; Kairouz et al.
-    2021, without the refinement of Honaker 2015).
+    Pitassi and Rothblum 2010; Kairouz et al. 2021, without the refinement of Honaker 2015).
 
     Guarantees:
         That of the mechanism, which is charged once, here, for all rows; later rows may depend on
@@ -171,10 +169,7 @@ def tree_aggregation(
 
 @final
 class RunningSums(_Sums):
-    """A run of tree aggregation: made by ``tree_aggregation``.
-
-    ``add(row)`` adds d numbers and returns the noisy sum of all rows so far, ``rows`` of them.
-    """
+    """A run of tree aggregation: made by ``tree_aggregation``."""
 
     __slots__ = ("_nodes", "_total")
 
@@ -245,10 +240,7 @@ def matrix_factorization(
 
 @final
 class CorrelatedSums(_Sums):
-    """A run of a matrix factorization: made by ``matrix_factorization``.
-
-    ``add(row)`` adds d numbers and returns the noisy sum of all rows so far, ``rows`` of them.
-    """
+    """A run of a matrix factorization: made by ``matrix_factorization``."""
 
     __slots__ = ("_latest", "_memory", "_sum")
 
@@ -312,7 +304,6 @@ def _prepared(
 
 
 def _main_diagonal(strategy: Strategy) -> Fraction:
-    """Return the size of the main diagonal, exactly; it is not 0."""
     if isinstance(strategy, BandedInverse):
         return 1 / Fraction(strategy.coefficients[0])
     first = abs(strategy.diagonals(1)[0])
@@ -334,10 +325,10 @@ class CorrelatedNoise:
     * ``BandedInverse``: ``w_t = sum over k >= 0 of d_k z_(t-k)``,
     * ``BufferedToeplitz``: ``w_t = z_t - sum_j omega_j p_j``, ``p_j <- theta_j p_j + w_t``.
 
-    It is made of an encoder that was made from a strategy, ``Encoder.of(strategy, rounds)``, and
-    computes in the arithmetic of the arrays given: for training with noise in floating point.
-    ``matrix_factorization`` is exact, and says what both keep, and that it is secret. There is one
-    such memory for each array that is trained, with which a run goes on from a checkpoint.
+    The encoder, ``Encoder.of(strategy, rounds)``, was made from a strategy. All is in the
+    arithmetic of the arrays given, for training with noise in floating point, and what is kept is
+    secret; ``matrix_factorization`` is exact. There is one such memory for each array that is
+    trained; ``rows`` counts the rows so far.
 
     Example:
         >>> import hockeystick as hs
@@ -363,8 +354,8 @@ class CorrelatedNoise:
     def next(self, fresh: _Array) -> _Array:
         """Return the next row of ``C^-1 Z``, a new array, which may be changed.
 
-        Fresh is row t of Z, independent Gaussian noise of the same shape in each round: an array of
-        NumPy, a tensor of PyTorch or whatever else adds up and takes float factors.
+        Fresh is row t of Z, independent Gaussian noise of the same shape in each round, of NumPy,
+        PyTorch or whatever else adds up and takes float factors.
         """
         shape = tuple(getattr(fresh, "shape", ()))
         if self._shape not in (None, shape):
@@ -426,7 +417,6 @@ def _substituted(own: float, factors: Sequence[float], *, keep_fresh: bool) -> _
 
 
 def _factor(value: Any) -> float:
-    """Return an exact number as a float, or raise where it is beyond the largest."""
     found = float(value)
     if math.isinf(found):
         raise OverflowError
@@ -560,7 +550,6 @@ def _inverse_norm(response: Sequence[float], unsure: float) -> float:
 
 
 def _response(factors: Sequence[float], rounds: int) -> list[float]:
-    """Return the diagonals of the inverse of a Toeplitz matrix, in floats."""
     kept = np.array(factors)
     while len(kept) and kept[-1] == 0.0:
         kept = kept[:-1]
@@ -575,7 +564,6 @@ def _response(factors: Sequence[float], rounds: int) -> list[float]:
 
 
 def _buffered_response(strategy: BufferedToeplitz, rounds: int) -> list[float]:
-    """Return the diagonals of the inverse of a buffered Toeplitz matrix, in floats."""
     scales, decays = np.array(strategy.scales), np.array(strategy.decays)
     buffers, found = np.ones_like(scales), [1.0]
     with np.errstate(over="ignore", invalid="ignore"):

@@ -75,8 +75,7 @@ def gaussian(
 
         g (round(value / g) + round(N)),  N ~ N(0, s^2 I),  s >= z (S / g + ceil(sqrt(d))).
 
-    (Mironov, "On Significance of the Least Significant Bits for Differential Privacy", CCS 2012;
-    Casacuberta, Shoemate, Vadhan and Wagaman, CCS 2022 (sums).)
+    (Mironov, CCS 2012; Casacuberta, Shoemate, Vadhan and Wagaman, CCS 2022.)
 
     Guarantees:
         That of the mechanism, whatever floats come out: the module has the proof. S bounds the
@@ -113,11 +112,9 @@ def laplace(
     """Return an array plus Laplace noise, as private in floats as the mechanism is in reals.
 
     With b the mechanism's finite scale, S the largest *L1* distance of answers, and all else as for
-    ``gaussian``, it is
+    ``gaussian`` (Dwork, McSherry, Nissim and Smith, TCC 2006), it is
 
-        g (round(value / g) + round(L)),  L_i ~ Laplace(s) independently,  s >= b (S / g + d),
-
-    with a smaller g for more than 16 entries (Dwork, McSherry, Nissim and Smith, TCC 2006).
+        g (round(value / g) + round(L)),  L_i ~ Laplace(s) independently,  s >= b (S / g + d).
     """
     known, answer = of_kind(mechanism, Laplace), numbers("value", value)
     grid = grid_of(known, known.scale, sensitivity, max(answer.size, 1))
@@ -136,12 +133,10 @@ def multivariate_laplace(
     """Return a vector plus noise of the density ``~ exp(-|z|/b)``, as private in floats as in R^n.
 
     With n the dimension, s the mechanism's finite scale, S the largest L2 distance of answers that
-    are to be indistinguishable, and all else as for ``gaussian``, it is
+    are to be indistinguishable, and all else as for ``gaussian`` (Fernandes, Dras and McIver, POST
+    2019; Galli et al. 2022), it is
 
         g (round(value / g) + round(Z)),  Z ~ exp(-|z|/b) on R^n,  b >= s (S / g + ceil(sqrt(n))).
-
-    (Fernandes, Dras and McIver, POST 2019; Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group
-    Privacy for Personalized Federated Learning", 2022.)
     """
     known = of_kind(mechanism, MultivariateLaplace)
     answer = row_of("value", value, known.dimension)
@@ -157,8 +152,7 @@ def multivariate_laplace_log_density(
     """Return ``ln K - |z| / b``, ``K = Gamma(n/2) / (2 pi^(n/2) Gamma(n) b^n)``, at points of R^n.
 
     b is the mechanism's scale, > 0, times the L2 sensitivity; points are vectors along the last
-    axis. Right to some units in the last place, however many the dimensions (Galli et al. 2022,
-    lemma 2).
+    axis. Right to some units in the last place (Galli et al. 2022, lemma 2).
 
     Example:
         >>> import hockeystick as hs
@@ -212,7 +206,6 @@ def _finite_scale(mechanism: MultivariateLaplace) -> float:
 
 
 def _scale(mechanism: MultivariateLaplace, sensitivity: float) -> float:
-    """Return the scale b of the noise in the units of the query, or raise."""
     scale = _finite_scale(of_kind(mechanism, MultivariateLaplace))
     sensitivity_of(sensitivity)
     return scale * float(sensitivity)
@@ -228,15 +221,15 @@ def discrete_gaussian(
 ) -> Integers:
     """Return integers plus discrete Gaussian noise, independently in each.
 
-    ``M(D)_i = value_i + k_i`` with ``P(k)`` proportional to ``exp(-k^2 / (2 sigma^2))``, sigma up
-    to ``2^44`` in units of the integers, each of these up to ``2^62`` in size; floats are refused
-    (Canonne, Kamath and Steinke, NeurIPS 2020).
+    ``P(k)`` of the noise is proportional to ``exp(-k^2 / (2 sigma^2))``, sigma up to ``2^44`` in
+    units of the integers, each of these up to ``2^62`` in size; floats are refused (Canonne, Kamath
+    and Steinke, NeurIPS 2020).
 
     Guarantees:
         The mechanism's where neighbouring data sets differ in one of the integers, by at most
         ``mechanism.sensitivity``: a single count, or a histogram under add-remove. Where they may
-        differ in k integers, each by so much, as a histogram's two under replace-one, it is that
-        of ``mechanism ** k``: say ``entries=k``, and that is charged.
+        differ in k integers, each by so much, as a histogram's two under replace-one, it is that of
+        ``mechanism ** k``: say ``entries=k``, and that is charged.
 
     Example:
         >>> import hockeystick as hs
@@ -254,11 +247,10 @@ def geometric(
     charge: Charged | None = None,
     bits: Bits = secret_bits,
 ) -> Integers:
-    """Return integers plus two-sided geometric noise (discrete Laplace), independently in each.
+    """Return integers plus two-sided geometric noise (discrete Laplace), as ``discrete_gaussian``.
 
     ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale up to ``2^44`` in units of the
-    integers (Ghosh, Roughgarden and Sundararajan, STOC 2009). All else is as for
-    ``discrete_gaussian``.
+    integers (Ghosh, Roughgarden and Sundararajan, STOC 2009).
     """
     return _with_integers(of_kind(mechanism, DiscreteLaplace), value, entries, charge, bits)
 
@@ -273,10 +265,9 @@ def skellam(
 ) -> Integers:
     """Return integers plus Skellam noise, the difference of two Poisson numbers, in each.
 
-    The Poisson numbers have the mean ``variance / 2``, the variance up to ``2^31`` in units of the
-    integers squared. Parties whose noises' variances sum up to the mechanism's add up to one
-    release of it (Agarwal, Kairouz and Liu, NeurIPS 2021). All else is as for
-    ``discrete_gaussian``.
+    These have the mean ``variance / 2``, the variance up to ``2^31`` in units of the integers
+    squared. Parties whose noises' variances sum up to the mechanism's add up to one release of it
+    (Agarwal, Kairouz and Liu, NeurIPS 2021). All else is as for ``discrete_gaussian``.
     """
     return _with_integers(of_kind(mechanism, Skellam), value, entries, charge, bits)
 
@@ -340,14 +331,12 @@ def sinh_normal(
         Z ~ N(0, 1),  a = A sqrt(2 rho),  c = A (S / g + 1).
 
     Values are as for ``gaussian``, rho at least ``2^-87`` or so; inf returns the numbers. A draw
-    takes some milliseconds (Bun, Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via
-    Truncated CDP", STOC 2018, section 4).
+    takes some milliseconds (Bun, Dwork, Rothblum and Steinke, STOC 2018, section 4).
 
     Guarantees:
         That of the mechanism, where neighbouring data sets differ in one of the numbers; that of
-        ``mechanism ** k`` with ``entries=k``. The grid is that of ``gaussian``; ``round(X)`` is a
-        function of Z's bits, of which so many are drawn that interval arithmetic leaves one
-        integer.
+        ``mechanism ** k`` with ``entries=k``. ``round(X)`` is a function of Z's bits, of which so
+        many are drawn that interval arithmetic leaves one integer.
 
     Example:
         >>> import hockeystick as hs
@@ -374,9 +363,7 @@ def sinh_normal_vector(
     """Return a vector plus sinh-normal noise in each entry, independently.
 
     With S the largest L2 distance of answers and d entries it is as ``sinh_normal`` says, with ``c
-    = A (S / g + ceil(sqrt(d)))`` (van Dijk and Nguyen, "Considerations on the Theory of Training
-    Models with Differential Privacy", 2023, who propose it for the sums of DP-SGD (``a arsinh(N /
-    a)`` there)).
+    = A (S / g + ceil(sqrt(d)))`` (van Dijk and Nguyen 2023, who propose it for the sums of DP-SGD).
 
     Guarantees:
         That of ``sinh_normal_divergences(mechanism)``, which is charged and has the domain of the
@@ -392,7 +379,6 @@ def _grid(mechanism: SinhNormal, sensitivity: object, moved: int) -> Grid:
 
 
 def _noise(mechanism: SinhNormal, grid: Grid) -> Callable[..., Integers]:
-    """Return what draws ``round(c arsinh(Z / a))`` for so many Gaussians Z."""
     width = largest_reading(mechanism.width)
     square, exact = 2 * least_reading(mechanism.rho) * width**2, width * grid.sensitivity
 

@@ -111,9 +111,8 @@ def noisy_argmax(
 
     Values, at least one, are the binary fractions that they are; the scale is a fraction >= 0, and
     with 0 it is the first of the largest. Floats find the few that could be largest, among them all
-    whose noise the bits known leave open; these are compared as ``NoisyNumber`` in interval
-    arithmetic, with as many bits as it takes (Durfee and Rogers, NeurIPS 2019 (the largest after
-    Gumbel noise has the exponential mechanism's distribution)).
+    whose noise the bits known leave open; these are compared as ``NoisyNumber`` (Durfee and Rogers,
+    NeurIPS 2019: the largest after Gumbel noise has the exponential mechanism's distribution).
 
     Example:
         >>> from hockeystick.release.samplers import RealNoise, noisy_argmax
@@ -181,7 +180,6 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
 
 
 def _ratio(number: object) -> tuple[int, int]:
-    """Return a binary number of mpmath as a numerator and a denominator."""
     from mpmath import libmp
 
     return libmp.to_rational(number._mpf_)  # type: ignore[attr-defined, no-any-return]
@@ -206,12 +204,10 @@ def _is_known(noise: RealNoise, words: np.ndarray) -> np.ndarray:
 
 
 def _middle(positions: np.ndarray) -> np.ndarray:
-    """Return the middle of the uniform numbers that begin with 63 bits."""
     return (positions.astype(np.float64) + 0.5) * 2.0 ** -(WORD - 1)
 
 
 def _estimates(noise: RealNoise, words: np.ndarray) -> np.ndarray:
-    """Return the noise of words in floats."""
     from scipy import special
 
     u = _middle(words >> np.uint64(1))
@@ -245,8 +241,8 @@ Ends = Sequence[tuple[int, int]]
 def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw ``round(N(0, s^2))`` for a float s as it is, in (0, 2^44], in units of the grid.
 
-    (Devroye, "Non-Uniform Random Variate Generation", 1986, II.2 (inversion); Karney, "Sampling
-    Exactly from the Normal Distribution", 2016 (the idea of bits on demand).)
+    For integers S, ``S + round(Z) = round(S + Z)``: an integer sum with this noise is a function of
+    the sum with real Gaussian noise, and as private, and so is what is scaled afterwards.
 
     Guarantees:
         Exact: the number k has probability ``Phi((k + 1/2)/s) - Phi((k - 1/2)/s)``, tails included.
@@ -254,11 +250,7 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> In
         of ``S(x) = erfc(x / sqrt 2)``. It is computed from 63 bits of u in floating point with a
         bound on the error; wherever that bound reaches the boundary between two integers, further
         bits of the same u are drawn and compared with S at the boundary in interval arithmetic
-        until they decide.
-
-        For integers S, ``S + round(Z) = round(S + Z)``: an integer sum with this noise is a
-        function of the sum with real Gaussian noise, and as private, and so is what is scaled
-        afterwards.
+        until they decide (Devroye 1986, II.2, inversion; Karney 2016, bits on demand).
     """
     return _draw(laws.HALF_NORMAL, scale, 0.5, size, bits)
 
@@ -276,8 +268,8 @@ def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> In
     """Draw integers with probability proportional to ``exp(-|k|/b)``, b in (0, 2^44], exactly.
 
     ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
-    the difference of two independent ones has ``P(k) = (1 - r)/(1 + r) r^|k|`` (Ghosh, Roughgarden
-    and Sundararajan, SIAM J. Comput. 2012 (two-sided geometric noise)).
+    the difference of two has ``P(k) = (1 - r)/(1 + r) r^|k|`` (Ghosh, Roughgarden and Sundararajan
+    2012).
     """
     first = np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
     return first - np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
@@ -326,7 +318,6 @@ def decided(law: laws.Law, scale: float, shift: float, word: int, bits: Bits) ->
 
 @lru_cache(maxsize=4)
 def _table(law: laws.Law) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the polynomials of a law's inverse with their bounds."""
     from hockeystick.kernels.inverse_transform import CELL_BITS, LOWEST
 
     return laws.table(law, LOWEST, CELL_BITS)
@@ -338,14 +329,13 @@ def rounded_multivariate_laplace(
     """Draw ``round(Z)``, each coordinate, for Z of the density ``~ exp(-|z|/b)`` on R^n.
 
     ``Z = b |H| G`` with independent standard Gaussian vectors H of n + 1 and G of n coordinates; b
-    is in units of the grid, in (0, 2^44]. It returns n integers (Andrews and Mallows, "Scale
-    Mixtures of Normal Distributions", JRSS B 1974 (the mixture)).
+    is in units of the grid, in (0, 2^44]. It returns n integers.
 
     Guarantees:
         Exact, tails included. Given ``v = b^2 |H|^2``, Z is Gaussian with variance v, and v / b^2
-        has a chi-squared distribution of n + 1 degrees of freedom, with density
-        ``~ v^((n-1)/2) exp(-v / (2 b^2))``; the mixture of ``v^(-n/2) exp(-r^2 / (2 v))`` over it
-        is
+        has a chi-squared distribution of n + 1 degrees of freedom, with density ``~ v^((n-1)/2)
+        exp(-v / (2 b^2))``; the mixture of ``v^(-n/2) exp(-r^2 / (2 v))`` over it (Andrews and
+        Mallows, JRSS B 1974) is
 
             int v^(-1/2) exp(-r^2/(2v) - v/(2b^2)) dv  ~  exp(-r / b).
 

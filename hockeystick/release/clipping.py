@@ -19,7 +19,7 @@ from typing import Any, Final, Self, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.budgets.gaussian import clipping_noise, joint_noise
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -37,12 +37,11 @@ from hockeystick.release.noise.clipped_sum import (
     UNITS,
     check_noise,
     gradient_rows,
-    length_of,
     noisy_clipped_sum,
     noisy_integers,
 )
 from hockeystick.release.samplers import Bits, permutation, secret_bits
-from hockeystick.release.samplers.bits import Floats
+from hockeystick.release.samplers.bits import POSITIVE, Floats
 
 _KEEP: Final = Domain(symbol="k", low=0, high=1, low_open=True, typical=(0.1, 0.9))
 _EXPECTED: Final = Domain(symbol="m", low=1e-24, high=2.0**30, typical=(16, 4096), whole=False)
@@ -63,7 +62,6 @@ _MOST: Final = 700.0
 _REACH: Final = 1e6
 _beside_bits: Final = lru_cache(maxsize=1024)(clipping_noise)
 _beside_directions: Final = lru_cache(maxsize=1024)(joint_noise)
-_DIMENSION: Final = whole_numbers("d", 1, (10, 10**6))
 
 
 def layered_sum(
@@ -169,7 +167,7 @@ def _pruned(mechanism: Any, gradients: Any, norm: Any, keep: Any) -> tuple[Float
     known, rows = of_kind(mechanism, Gaussian), gradient_rows("gradients", gradients)
     share = decimal(_validate.real("keep", keep, _KEEP))
     check_noise((known.noise_multiplier,), UNITS)
-    return rows, length_of("norm", norm), math.ceil(share * rows.shape[1])
+    return rows, _validate.real("norm", norm, LENGTH), math.ceil(share * rows.shape[1])
 
 
 def _moved(
@@ -509,7 +507,7 @@ class CoordinateClipping(Clipping):
         decays: tuple[float, float] = (0.99, 0.9),
         variances: tuple[float, float] = (1e-8, 1.0),
     ) -> None:
-        count = _validate.count("dimension", dimension, _DIMENSION)
+        count = _validate.count("dimension", dimension, POSITIVE)
         noise = _validate.real("noise_multiplier", noise_multiplier, NOISE)
         known = _pair("decays", decays, _DECAY)
         least, most = _pair("variances", variances, _VARIANCE)

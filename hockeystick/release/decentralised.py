@@ -27,7 +27,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.decentralised.gossip import (
     GOPA,
@@ -43,7 +43,7 @@ from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import of_kind, root_up, row_of, shaped, yes_or_no
 from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits, uniform_integers
-from hockeystick.release.samplers.bits import Bools, Floats, Integers
+from hockeystick.release.samplers.bits import COUNT, POSITIVE, Bools, Floats, Integers
 
 Gradient = Callable[[Any, int], Any]
 # The largest scale of rounded noise that is drawn here, 2^43 steps.
@@ -56,8 +56,6 @@ _GOPA_WIDER: Final = Fraction(1, 2**20)
 # and that of gossip by this.
 _GOSSIP_WIDER: Final = Fraction(1, 2**16)
 _MOST_ROUNDS: Final = 10_000
-_STEPS: Final = whole_numbers("T", 0, (100, 10_000))
-_VISITS: Final = whole_numbers("K", 1, (1, 100))
 # Between these, squares are normal floats.
 _LENGTH: Final = Domain(symbol="L", low=1e-100, high=1e100, typical=(0.1, 100))
 _MODEL: Final = "a row of one or more finite numbers within the radius"
@@ -516,8 +514,8 @@ def token_walk(
         (60, 1)
     """
     known = of_kind(mechanism, TokenWalk)
-    count = _validate.count("steps", steps, _STEPS)
-    most = _validate.count("visits", visits, _VISITS)
+    count = _validate.count("steps", steps, COUNT)
+    most = _validate.count("visits", visits, POSITIVE)
     model, rule = _begun(known, start, gradient, count, lipschitz, radius)
     book(checked_charge(charge), known**most)
     if known.topology == "ring":

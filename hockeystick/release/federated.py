@@ -35,7 +35,7 @@ from typing import Any, Final, TypeVar, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, WordEnum, whole_numbers
+from hockeystick._validate import Domain, WordEnum
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.federated.client_level import (
@@ -60,7 +60,7 @@ from hockeystick.release.counting import (
 from hockeystick.release.noise.arrays import multivariate_laplace
 from hockeystick.release.noise.clipped_sum import gradient_rows, noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
-from hockeystick.release.samplers.bits import Floats, Integers
+from hockeystick.release.samplers.bits import COUNT, POSITIVE, Floats, Integers
 
 __all__ = [
     "ClientRounds",
@@ -74,10 +74,6 @@ __all__ = [
 ]
 
 _KIND: Final = "hockeystick.release.federated"
-_THERE: Final = whole_numbers("n", 0, (100, 10_000))
-_SIZE: Final = whole_numbers("d", 1, (10, 10**6))
-_RECORDS: Final = whole_numbers("n", 0, (10, 10_000))
-_ROUND: Final = whole_numbers("t", 0, (0, 1000))
 _LEARNING: Final = Domain(symbol="gamma", low=0, high=1e9, typical=(0.01, 10))
 # Room for the rounding of lengths, so that none is beyond the bound.
 _ROOM: Final = 1 - 2.0**-40
@@ -154,7 +150,7 @@ def _drawn(rate: Fraction | None, count: int, number: int | None, bits: Bits) ->
 def checked_clients(plan: FedSDP, clients: int | None) -> int:
     """Return the number of clients, or raise where it is not the plan's and must be."""
     if plan.sampling is ClientSampling.POISSON and clients is not None:
-        return _validate.count("clients", clients, _THERE)
+        return _validate.count("clients", clients, COUNT)
     return _equal(clients, plan.total_clients)
 
 
@@ -236,7 +232,7 @@ class ClientRounds(Counter[FedSDP]):
     ) -> None:
         self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)
         _check_plan(plan, self.noise_at)
-        self._size = None if size is None else _validate.count("size", size, _SIZE)
+        self._size = None if size is None else _validate.count("size", size, POSITIVE)
         self._norm, self._bits = norm, bits
         # Raises for a norm or noise that cannot be.
         noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=plan.noise_multiplier)
@@ -250,7 +246,7 @@ class ClientRounds(Counter[FedSDP]):
         ``IncompatibleError`` says that all rounds have begun, or that another process began this
         run.
         """
-        length = _validate.count("size", self._size if size is None else size, _SIZE)
+        length = _validate.count("size", self._size if size is None else size, POSITIVE)
         if self._size not in (None, length):
             raise ParameterError("size", size, f"that of the run, {self._size}")
         there = checked_clients(self.plan, clients)
@@ -433,7 +429,7 @@ class ClientTraining(Counter[Any]):
         if not isinstance(plan, FedCDP | FedAlphaCDP | PriFedSync):
             raise ParameterError("plan", plan, "a FedCDP, FedAlphaCDP or PriFedSync")
         self.plan, self._client, self._norm, self._bits = plan, client, norm, bits
-        self._records = _validate.count("records", records, _RECORDS)
+        self._records = _validate.count("records", records, COUNT)
         self._steps = self._checked()
         for noise in {self._noise(index) for index in range(plan.rounds)}:
             # Raises for a norm or noise that cannot be.
@@ -478,7 +474,7 @@ class ClientTraining(Counter[Any]):
             raise ParameterError("gradients", gradients, "a function of weights and of places")
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
         if round_index is not None:
-            round_index = _validate.count("round_index", round_index, _ROUND)
+            round_index = _validate.count("round_index", round_index, COUNT)
         index = self._begin(round_index)
         for _ in range(self._steps.count):
             chosen = _drawn(self._steps.coins, self._records, self._steps.batch, self._bits)

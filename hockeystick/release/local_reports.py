@@ -25,13 +25,14 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, RandomizedResponse, UnaryEncoding
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
@@ -43,6 +44,7 @@ from hockeystick.release._values import (
     grid_of,
     of_kind,
     real_array,
+    released,
     root_up,
     set_numbers,
     shaped,
@@ -55,13 +57,16 @@ from hockeystick.release.samplers import (
     secret_bits,
     uniform_integers,
 )
-from hockeystick.release.samplers.bits import Bools, Floats, Integers, checked_words, coins
-
-if TYPE_CHECKING:
-    from hockeystick.mechanisms.base import Mechanism
+from hockeystick.release.samplers.bits import (
+    POSITIVE,
+    Bools,
+    Floats,
+    Integers,
+    checked_words,
+    coins,
+)
 
 _SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
-_USERS: Final = whole_numbers("n", 1, (100, 10**7))
 _CATEGORIES: Final = Domain(symbol="K", low=1, high=10**9, typical=(2, 1000), whole=True)
 _SIZE: Final = Domain(symbol="m", low=1, high=2**20, typical=(16, 1024), whole=True)
 _COHORT: Final = Domain(symbol="cohort", low=0, high=2**32, typical=(0, 64), whole=True)
@@ -116,12 +121,12 @@ class LocalReports(NamedTuple):
     def frequencies(self, shown: Floats) -> Floats:
         """Return ``h = (c/n - q) / (p - q)`` of the shares c/n of reports, or raise."""
         if self.gap == 0.0:
-            raise ParameterError("mechanism", self, "one whose reports say something")
+            raise ParameterError("mechanism", "noise alone", "one whose reports say something")
         return np.asarray((shown - self.q) / self.gap)
 
     def error(self, users: int, share: float) -> float:
         """Return ``(h p (1 - p) + (1 - h) q (1 - q)) / (n (p - q)^2)``, inf where p is q."""
-        count = _validate.count("users", users, _USERS)
+        count = _validate.count("users", users, POSITIVE)
         held = _validate.real("share", share, _SHARE)
         spread = held * self.p * self.not_p + (1.0 - held) * self.q * (1.0 - self.q)
         return spread / self.gap / self.gap / count if self.gap else math.inf
@@ -472,9 +477,8 @@ class LaplaceMean(LocalMean):
         if scale == 0.0:
             return values
         grid = grid_of(self.mechanism, scale, self.high - self.low, 1)
-        steps = grid.steps("values", values - self.low)
-        noisy = grid.floats(steps + rounded_laplace(grid.scale, values.size, bits=bits))
-        return np.asarray(self.low + noisy)
+        away = values - self.low
+        return self.low + released(grid, away, self.mechanism, None, rounded_laplace, bits)
 
     def error(self, values: Any) -> float:
         scale = (self.high - self.low) / self.epsilon
@@ -501,10 +505,8 @@ def gaussian_reports(
     given = _one_or_two_axes("values", values)
     rows = given.reshape(given.shape[0], -1)
     grid = _gaussian_grid(known, norm, rows.shape[1])
-    steps = grid.steps("values", _clipped(rows, float(norm)))
-    if known.noise_multiplier > 0.0:
-        steps = steps + rounded_gaussian(grid.scale, steps.size, bits=bits).reshape(steps.shape)
-    return grid.floats(steps).reshape(given.shape)
+    draw = rounded_gaussian if known.noise_multiplier > 0.0 else None
+    return released(grid, _clipped(rows, float(norm)), known, None, draw, bits).reshape(given.shape)
 
 
 def gaussian_mean(mechanism: Gaussian, reports: Any) -> Floats:
@@ -519,7 +521,7 @@ def gaussian_error(mechanism: Gaussian, users: int, norm: float, *, entries: int
     ``2 C z / sqrt(n)``, of the noise that is drawn, which is larger by at most ``2^-15``.
     """
     known = of_kind(mechanism, Gaussian)
-    count = _validate.count("users", users, _USERS)
+    count = _validate.count("users", users, POSITIVE)
     grid = _gaussian_grid(known, norm, entries)
     return math.ldexp(grid.scale, grid.exponent) / math.sqrt(count)
 

@@ -13,7 +13,6 @@ from typing import Any, Final, Generic, TypeVar, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace
@@ -40,13 +39,12 @@ from hockeystick.release.samplers import (
     secret_bits,
     uniform_integers,
 )
-from hockeystick.release.samplers.bits import Integers, checked_words
+from hockeystick.release.samplers.bits import POSITIVE, Integers, checked_words
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Candidate = TypeVar("_Candidate")
 _Output = TypeVar("_Output")
 
-_PARTITIONS: Final = whole_numbers("k", 1, (1, 100))
 _RUNNABLE: Final = (
     "a PartitionSelection with DiscreteGaussian or DiscreteLaplace noise, whose numbers are exact"
 )
@@ -319,7 +317,7 @@ def users_by_partition(
         >>> hs.release.users_by_partition([("ann", "gym"), ("ann", "gym"), ("bob", "gym")], 2)
         {'gym': 2}
     """
-    most = _validate.count("partitions", partitions, _PARTITIONS)
+    most = _validate.count("partitions", partitions, POSITIVE)
     counts: dict[_Key, int] = {}
     for own in _by_user(pairs).values():
         kept = list(own)

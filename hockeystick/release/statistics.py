@@ -20,26 +20,25 @@ from typing import Any, Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian, PrivateCovariance
 from hockeystick.release._values import integers, of_kind, rows_of_length, shaped
 from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (
+    LENGTH,
     UNITS,
     check_noise,
     clipped_integers,
-    length_of,
     noisy_integers,
 )
 from hockeystick.release.samplers import Bits, secret_bits
-from hockeystick.release.samplers.bits import Floats, Integers
+from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers
 from hockeystick.release.samplers.real_noise import SCALE
 
 _SIZE: Final = Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
 _FLOOR: Final = Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
-_COMPONENTS: Final = whole_numbers("k", 1, (2, 100))
 _MOST_ROWS: Final = 2**26
 _SQUARED_UNITS: Final = 2**16
 # With units of 2^18 for a row's length, products of entries are at most 2^36.
@@ -67,7 +66,7 @@ def rows_of(rows: Any, bound: Any, center: Any) -> Rows:
     known = shaped(
         "rows", rows, allowed, lambda a: a.ndim == 2 and a.shape[1] and len(a) <= _MOST_ROWS
     )
-    length, columns = length_of("bound", bound), known.shape[1:]
+    length, columns = _validate.real("bound", bound, LENGTH), known.shape[1:]
     allowed = f"a number, or one for each of {known.shape[1]} columns"
     given = 0 if center is None else center
     middle = shaped("center", given, allowed, lambda one: one.shape in ((), columns))
@@ -315,7 +314,7 @@ def principal_components(
     Arguments and guarantee are those of ``covariance``; the vectors do not depend on the size.
     """
     columns = of_kind(mechanism, PrivateCovariance).columns
-    count = _validate.count("components", components, _COMPONENTS)
+    count = _validate.count("components", components, POSITIVE)
     if count > columns:
         raise ParameterError("components", count, f"at most the {columns} columns")
     how = {"bound": bound, "size": size, "center": center}
@@ -350,9 +349,6 @@ def products(integers: Floats, length_bits: int) -> Integers:
         part = integers[first : first + at_once]
         total += (part.T @ part).astype(np.int64)
     return total
-
-
-_GROUPS: Final = whole_numbers("G", 1, (2, 1000))
 
 
 @final
@@ -413,7 +409,7 @@ class GroupFairness:
                 raise ParameterError(name, "another number", "0 or 1 for each record")
         whose = rows["groups"]
         occurring = int(whose.max(initial=-1)) + 1
-        size = occurring if number is None else _validate.count("number", number, _GROUPS)
+        size = occurring if number is None else _validate.count("number", number, POSITIVE)
         if size < occurring:
             raise ParameterError("groups", "a larger one", f"integers from 0 to {size - 1}")
         found = np.zeros((size, 2, 2), dtype=np.int64)

@@ -21,12 +21,11 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise.gaussian import Gaussian, SinhNormal
@@ -50,14 +49,9 @@ from hockeystick.release._values import (
 )
 from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
-from hockeystick.release.samplers.bits import Floats, Integers, checked_words
+from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers, checked_words
 from hockeystick.release.samplers.real_noise import SCALE
 from hockeystick.release.samplers.tables import VARIANCE
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
-ENTRIES: Final = whole_numbers("k", 1, (1, 100))
 
 
 def gaussian(
@@ -281,7 +275,7 @@ def _with_integers(
 ) -> Integers:
     """Return integers plus noise, once a mechanism is charged for each that may differ."""
     noise = integer_noise(mechanism, bits)
-    answer, changed = integers("value", value), _validate.count("entries", entries, ENTRIES)
+    answer, changed = integers("value", value), _validate.count("entries", entries, POSITIVE)
     whole: Mechanism = mechanism if changed == 1 else mechanism**changed
     book(checked_charge(charge), whole)
     return answer + noise(answer.size).reshape(answer.shape)
@@ -345,7 +339,7 @@ def sinh_normal(
         (2,)
     """
     own, answer = of_kind(mechanism, SinhNormal), numbers("value", value)
-    changed = _validate.count("entries", entries, ENTRIES)
+    changed = _validate.count("entries", entries, POSITIVE)
     grid = _grid(own, sensitivity, 1)
     cost = own if changed == 1 else own**changed
     draw = _noise(own, grid) if own.rho < math.inf else None
@@ -484,7 +478,7 @@ def _divergences(rho: float, width: float) -> tuple[tuple[float, float], ...]:
     return tuple((order, evaluated_up(value)) for order, value in found if value is not None)
 
 
-def _bound(rho: mpf, width: mpf, order: float) -> mpf | None:
+def _bound(rho: Any, width: Any, order: float) -> Any:
     """Return the bound of the divergence at an order, or None where it is infinite."""
     from hockeystick.numerics.multiprecision import mp
 

@@ -118,8 +118,3 @@ def gradient_rows(name: str, gradients: Any, length: int | None = None) -> Float
     if length is not None and rows.shape[1] != length:
         raise ParameterError(name, f"an array of shape {rows.shape}", f"rows of {length} numbers")
     return np.ascontiguousarray(rows, np.float64)
-
-
-def length_of(name: str, value: Any) -> float:
-    """Return a length that rows are clipped to, or raise."""
-    return _validate.real(name, value, LENGTH)

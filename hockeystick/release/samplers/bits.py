@@ -22,7 +22,8 @@ Bits = Callable[[int], Words]
 """What returns a number of independent, uniform 64-bit words, a fresh array at each call."""
 
 WORD: Final = 64
-DRAWS: Final = whole_numbers("m", 0, (1, 10**7))
+COUNT: Final = whole_numbers("m", 0, (1, 10**7))
+POSITIVE: Final = whole_numbers("n", 1, (1, 10**6))
 _BELOW: Final = Domain(symbol="n", low=1, high=2**63, typical=(2, 10**6), whole=True)
 _STUCK: Final = (
     "the source of random bits repeats itself; ideal bits lead here with a probability below 2^-800"
@@ -87,7 +88,7 @@ def bernoulli(probability: float | Fraction, size: int, *, bits: Bits = secret_b
     2020, section 5). A float is taken as the binary fraction that it is, a ``Fraction`` as itself.
     """
     p = Fraction(_validate.probability("probability", probability))
-    count = _validate.count("size", size, DRAWS)
+    count = _validate.count("size", size, COUNT)
     if p == 1:
         return np.ones(count, dtype=np.bool_)
 
@@ -116,7 +117,7 @@ def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> Inte
     Words that are not below the largest multiple of n are drawn again.
     """
     n = _validate.count("below", below, _BELOW)
-    count = _validate.count("size", size, DRAWS)
+    count = _validate.count("size", size, COUNT)
     words = checked_words(bits, count).copy()
     last = (1 << WORD) - (1 << WORD) % n - 1
     again = np.flatnonzero(words > np.uint64(last))
@@ -133,7 +134,7 @@ def permutation(length: int, *, bits: Bits = secret_bits) -> Integers:
 
     It is that of independent words, all of which are drawn again if two are equal.
     """
-    count = _validate.count("length", length, DRAWS)
+    count = _validate.count("length", length, COUNT)
     for _ in range(_ROUNDS):
         words = checked_words(bits, count)
         order = np.argsort(words, kind="stable")

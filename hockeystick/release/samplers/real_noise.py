@@ -12,12 +12,14 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.numerics.rounding import fraction_of
 from hockeystick.numerics.working_precision import interval_bits, working_bits
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers.bits import (
-    DRAWS,
+    COUNT,
+    POSITIVE,
     WORD,
     Bits,
     Integers,
@@ -164,8 +166,8 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
 
         middle = law.inverse(mp.ldexp(2 * value + 1, -length - 1))
         ends = [law.inverse(mp.ldexp(end, -length)) for end in (value, value + 1)]
-        exact = Fraction(*_ratio(middle))
-        width = Fraction(*_ratio(abs(ends[0] - ends[1])))
+        exact = fraction_of(middle)
+        width = fraction_of(abs(ends[0] - ends[1]))
     while width < exact:
         low, high = exact - width, exact + width
         fine = length + WORD
@@ -179,22 +181,14 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
     return None
 
 
-def _ratio(number: object) -> tuple[int, int]:
-    from mpmath import libmp
-
-    return libmp.to_rational(number._mpf_)  # type: ignore[attr-defined, no-any-return]
-
-
 def _minus_log(x: Fraction) -> tuple[Fraction, Fraction]:
     """Return two numbers around ``-ln x`` for x > 0."""
-    from mpmath import libmp
-
-    from hockeystick.numerics.multiprecision import iv
+    from hockeystick.numerics.multiprecision import iv, mp
 
     with interval_bits(x.denominator.bit_length() + x.numerator.bit_length() + WORD):
         found = -iv.log(iv.mpf(x.numerator) / x.denominator)
-    low, high = found._mpi_
-    return Fraction(*libmp.to_rational(low)), Fraction(*libmp.to_rational(high))
+    low, high = (fraction_of(mp.make_mpf(end)) for end in found._mpi_)
+    return low, high
 
 
 def _is_known(noise: RealNoise, words: np.ndarray) -> np.ndarray:
@@ -226,7 +220,6 @@ def _estimates(noise: RealNoise, words: np.ndarray) -> np.ndarray:
 SCALE: Final = Domain(
     symbol="s", low=0, high=2.0**44, low_open=True, typical=(1, 2.0**24), whole=False
 )
-_DIMENSION: Final = whole_numbers("n", 1, (2, 1000))
 # Words that are transformed at once: half a megabyte, which stays in a processor's cache.
 _BLOCK: Final = 1 << 16
 _POSITION_BITS: Final = 63
@@ -280,7 +273,7 @@ def _draw(law: laws.Law, scale: float, shift: float, size: int, bits: Bits) -> I
     from hockeystick.kernels.inverse_transform import integers
 
     s = _validate.real("scale", scale, SCALE)
-    count = _validate.count("size", size, DRAWS)
+    count = _validate.count("size", size, COUNT)
     cells, errors, slopes = _table(law)
     drawn = np.empty(count, dtype=np.int64)
     undecided = np.empty(min(count, _BLOCK), dtype=np.int64)
@@ -344,7 +337,7 @@ def rounded_multivariate_laplace(
         the same uniform numbers are drawn until they decide.
     """
     exact = Fraction(_validate.real("scale", scale, SCALE))
-    count = _validate.count("dimension", dimension, _DIMENSION)
+    count = _validate.count("dimension", dimension, POSITIVE)
     words = checked_words(bits, 2 * count + 1)
     ends = _coarse(words)
     half = count + 1

@@ -19,7 +19,7 @@ from hockeystick.mechanisms.selection import tuning
 from hockeystick.numerics.working_precision import integers_around, interval_bits
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers.bits import (
-    DRAWS,
+    COUNT,
     WORD,
     Bits,
     Integers,
@@ -126,7 +126,7 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> I
         uniform number within that of 1 is compared with ``I(0) / I(k)`` in interval arithmetic.
     """
     s = _validate.real("scale", scale, SCALE)
-    number = _validate.count("size", size, DRAWS)
+    number = _validate.count("size", size, COUNT)
     if s < _WIDE:
         return draw(narrow_gaussian, s, number, bits)
     found = rounded_gaussian(s, number, bits=bits)
@@ -208,7 +208,7 @@ def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     first draw of a mean makes its table.
     """
     known = _validate.real("mean", mean, _MEAN)
-    return draw(poisson_law, known, _validate.count("size", size, DRAWS), bits)
+    return draw(poisson_law, known, _validate.count("size", size, COUNT), bits)
 
 
 def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> Integers:

@@ -35,7 +35,7 @@ from typing import Any, Final, TypeVar, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, WordEnum
+from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.federated.client_level import (
@@ -160,13 +160,6 @@ def _equal(given: Any, planned: int) -> int:
     return planned
 
 
-class NoiseAt(WordEnum):
-    """Who adds the noise: the "server", once a round, or each of the "clients", to its update."""
-
-    SERVER = "server"
-    CLIENTS = "clients"
-
-
 def noisy_update(plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits) -> Floats:
     """Return a client's update, a row, clipped, with the noise of a whole round: what it may send.
 
@@ -182,7 +175,7 @@ def noisy_update(plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_
         >>> noisy_update(plan, [3.0, 4.0], norm=1.0).shape
         (2,)
     """
-    _check_plan(plan, NoiseAt.CLIENTS)
+    _check_plan(plan, at_clients=True)
     row = _row(update, None)
     return noisy_sum(row[None, :], norm=norm, noise_multiplier=plan.noise_multiplier, bits=bits)
 
@@ -226,17 +219,17 @@ class ClientRounds(Counter[FedSDP]):
         size: int | None,
         norm: float,
         *,
-        noise_at: NoiseAt | str = NoiseAt.SERVER,
+        noise_at: str = "server",
         journal: str | os.PathLike[str] | OpensJournal | None = None,
         bits: Bits = secret_bits,
     ) -> None:
-        self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)
-        _check_plan(plan, self.noise_at)
+        self.noise_at = _validate.one_of("noise_at", noise_at, ("server", "clients"))
+        _check_plan(plan, at_clients=self.noise_at == "clients")
         self._size = None if size is None else _validate.count("size", size, POSITIVE)
         self._norm, self._bits = norm, bits
         # Raises for a norm or noise that cannot be.
         noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=plan.noise_multiplier)
-        super().__init__(plan, journal, *titles(plan, journal, str(self.noise_at)))
+        super().__init__(plan, journal, *titles(plan, journal, self.noise_at))
 
     def draw(self, clients: int | None = None, *, size: int | None = None) -> Cohort:
         """Begin the next round: count it, and return its cohort.
@@ -255,7 +248,7 @@ class ClientRounds(Counter[FedSDP]):
 
     def _released(self, rows: list[Floats], size: int) -> Floats:
         table = np.array(rows).reshape(-1, size)
-        if self.noise_at is NoiseAt.CLIENTS:
+        if self.noise_at == "clients":
             total = table.sum(axis=0)
         else:
             noise = self.plan.noise_multiplier
@@ -355,13 +348,13 @@ def _row(update: Any, size: int | None) -> Floats:
     return shaped("update", update, allowed, lambda a: a.ndim == 1 and a.size == (size or a.size))
 
 
-def _check_plan(plan: FedSDP, noise_at: NoiseAt) -> None:
+def _check_plan(plan: FedSDP, *, at_clients: bool) -> None:
     if not isinstance(plan, FedSDP):
         raise ParameterError("plan", plan, "an hs.federated.FedSDP")
     if plan.noise_multiplier == math.inf:
         raise ParameterError("noise_multiplier", plan.noise_multiplier, "finite")
     seen = plan.sampling is ClientSampling.REVEALED or plan.participation == 1
-    if noise_at is NoiseAt.CLIENTS and not seen:
+    if at_clients and not seen:
         raise IncompatibleError(
             f"sampling '{plan.sampling}' counts on who takes part being secret, but the server "
             "sees whose message it is where clients add the noise; use sampling 'revealed'"

@@ -427,51 +427,6 @@ class TooLargeError(ArithmeticError):
     """Numbers of 64 bits have no room for what a strategy makes of the noise."""
 
 
-@singledispatch
-def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory, float]:
-    """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|.
-
-    Most is how large fresh noise and what neighbours move may be together, in steps.
-    """
-    first, *rest = strategy.diagonals(rounds)
-    factors = [float(one / first) for one in rest]
-    size = _norm(1.0, factors)
-    # Each row sums len(factors) products of sizes that add up to this.
-    unsure = (len(factors) + 4) * _LOSS * size
-    largest = most * _inverse_norm(_response(factors, rounds), rounds * unsure)
-    digits = _digits(largest * size)
-    error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * largest
-    return Feedback(factors, digits, -1), error
-
-
-@memory.register
-def _(strategy: BandedInverse, rounds: int, most: float = MOST) -> tuple[Memory, float]:
-    first, *rest = strategy.coefficients[:rounds]
-    factors = [float(one / first) for one in rest]
-    diagonals = strategy.diagonals(rounds)
-    own = sum(abs(float(one / diagonals[0])) for one in diagonals) * (1.0 + rounds * _LOSS)
-    size = _norm(1.0, factors)
-    digits = _digits(most * size)
-    error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * most
-    if math.isinf(own):
-        raise TooLargeError
-    return Feedback(factors, digits, 1), error * own
-
-
-@memory.register
-def _(strategy: BufferedToeplitz, rounds: int, most: float = MOST) -> tuple[Memory, float]:
-    scales, decays = strategy.scales, strategy.decays
-    # No power sum of a decay is larger than this, up to the number of rounds.
-    lengths = [min(float(rounds), (1.0 + _LOSS) / (1.0 - decay)) for decay in decays]
-    sizes = [scale * length for scale, length in zip(scales, lengths, strict=True)]
-    size, both = _norm(1.0, sizes), list(zip(sizes, lengths, strict=True))
-    unsure = sum(_LOSS * (len(scales) + 4) * one * (n + 1) for one, n in both)
-    largest = most * _inverse_norm(_buffered_response(strategy, rounds), rounds * unsure)
-    digits = _digits(largest * size)
-    error = 0.5 + sum(n * 2.0**-digits + 2 * _LOSS * one * largest for one, n in both)
-    return Buffers(scales, decays, digits), error
-
-
 @final
 class Feedback:
     """Past rows, of noise (sign -1) or of fresh noise (sign 1), times factors."""
@@ -519,6 +474,51 @@ class Buffers:
 
 
 Memory = Feedback | Buffers
+
+
+@singledispatch
+def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory, float]:
+    """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|.
+
+    Most is how large fresh noise and what neighbours move may be together, in steps.
+    """
+    first, *rest = strategy.diagonals(rounds)
+    factors = [float(one / first) for one in rest]
+    size = _norm(1.0, factors)
+    # Each row sums len(factors) products of sizes that add up to this.
+    unsure = (len(factors) + 4) * _LOSS * size
+    largest = most * _inverse_norm(_response(factors, rounds), rounds * unsure)
+    digits = _digits(largest * size)
+    error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * largest
+    return Feedback(factors, digits, -1), error
+
+
+@memory.register
+def _(strategy: BandedInverse, rounds: int, most: float = MOST) -> tuple[Memory, float]:
+    first, *rest = strategy.coefficients[:rounds]
+    factors = [float(one / first) for one in rest]
+    diagonals = strategy.diagonals(rounds)
+    own = sum(abs(float(one / diagonals[0])) for one in diagonals) * (1.0 + rounds * _LOSS)
+    size = _norm(1.0, factors)
+    digits = _digits(most * size)
+    error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * most
+    if math.isinf(own):
+        raise TooLargeError
+    return Feedback(factors, digits, 1), error * own
+
+
+@memory.register
+def _(strategy: BufferedToeplitz, rounds: int, most: float = MOST) -> tuple[Memory, float]:
+    scales, decays = strategy.scales, strategy.decays
+    # No power sum of a decay is larger than this, up to the number of rounds.
+    lengths = [min(float(rounds), (1.0 + _LOSS) / (1.0 - decay)) for decay in decays]
+    sizes = [scale * length for scale, length in zip(scales, lengths, strict=True)]
+    size, both = _norm(1.0, sizes), list(zip(sizes, lengths, strict=True))
+    unsure = sum(_LOSS * (len(scales) + 4) * one * (n + 1) for one, n in both)
+    largest = most * _inverse_norm(_buffered_response(strategy, rounds), rounds * unsure)
+    digits = _digits(largest * size)
+    error = 0.5 + sum(n * 2.0**-digits + 2 * _LOSS * one * largest for one, n in both)
+    return Buffers(scales, decays, digits), error
 
 
 def _whole(total: Any, digits: int) -> Any:

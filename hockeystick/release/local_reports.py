@@ -340,7 +340,8 @@ def rappor_error(
     """
     bit = LocalReports.of(of_kind(mechanism, RAPPOR)).error(users, 0.0)
     design = _design(mechanism, values, _validate.count("size", size, _SIZE), cohort)
-    return np.sqrt(bit * np.square(np.linalg.pinv(design)).sum(axis=1))
+    lengths = np.linalg.norm(np.linalg.pinv(design), axis=1)
+    return np.asarray(math.sqrt(bit) * lengths, dtype=np.float64)
 
 
 def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> Floats:

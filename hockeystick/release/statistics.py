@@ -317,10 +317,10 @@ def principal_components(
     count = _validate.count("components", components, POSITIVE)
     if count > columns:
         raise ParameterError("components", count, f"at most the {columns} columns")
-    how = {"bound": bound, "size": size, "center": center}
+    how: dict[str, Any] = {"bound": bound, "size": size, "center": center}
     values, vectors = np.linalg.eigh(covariance(mechanism, rows, **how, charge=charge, bits=bits))
     first, middle = np.argsort(values)[::-1][:count], 0.0 if center is None else center
-    return PrincipalComponents(vectors[:, first].T, values[first], np.full(columns, middle))
+    return PrincipalComponents(vectors[:, first].T, values[first], np.full(columns, middle, float))
 
 
 def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> Floats:

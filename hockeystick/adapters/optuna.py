@@ -19,7 +19,7 @@ from hockeystick.ledger.reserved_run import on_ledger
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.release import Best
-from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, run_count, secret_bits
 
 try:

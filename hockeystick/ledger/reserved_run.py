@@ -17,8 +17,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import entries
 from hockeystick.ledger.book import Reservation
 from hockeystick.ledger.ledger import Ledger, LedgerCharge
-from hockeystick.release.charging import ChargedRun
-from hockeystick.release.counting import Journal, OpensJournal
+from hockeystick.release.counting import ChargedRun, Journal, OpensJournal
 
 _RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
 _A_LEDGER: Final = "an hs.Ledger, or what its charging() returns, where a key is given"

@@ -17,7 +17,6 @@ from .decentralised import (
     noisy_iterations as noisy_iterations,
     token_walk as token_walk,
 )
-from .fairness import GroupFairness as GroupFairness
 from .local_reports import (
     LaplaceMean as LaplaceMean,
     LocalMean as LocalMean,
@@ -48,12 +47,10 @@ from .noise.arrays import (
     multivariate_laplace_length as multivariate_laplace_length,
     multivariate_laplace_log_density as multivariate_laplace_log_density,
     multivariate_laplace_variance as multivariate_laplace_variance,
-    skellam as skellam,
-)
-from .noise.sinh_normal import (
     sinh_normal as sinh_normal,
     sinh_normal_divergences as sinh_normal_divergences,
     sinh_normal_vector as sinh_normal_vector,
+    skellam as skellam,
 )
 from .selection import (
     Best as Best,
@@ -69,6 +66,7 @@ from .selection import (
     users_by_partition as users_by_partition,
 )
 from .statistics import (
+    GroupFairness as GroupFairness,
     Normalisation as Normalisation,
     PrincipalComponents as PrincipalComponents,
     covariance as covariance,

@@ -11,26 +11,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Mechanism, Skellam
+from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
-from hockeystick.release.charging import book, checked_charge
-from hockeystick.release.samplers.bits import Bits
-from hockeystick.release.samplers.rounded import SCALE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from hockeystick.release.counting import book, checked_charge
+from hockeystick.release.samplers.bits import Bits, Floats, Integers
+from hockeystick.release.samplers.real_noise import SCALE
 
 _Kind = TypeVar("_Kind", bound=Mechanism)
-_OF_INTEGERS: Final = (DiscreteGaussian, DiscreteLaplace, Skellam)
 
 _SENSITIVITY: Final = Domain(
     symbol="D", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
@@ -41,7 +36,6 @@ MOST: Final = 2**62
 _EXACT: Final = 2**53
 _NUMBERS: Final = "finite numbers of at most 64 bits, integers up to 2^53 in size"
 _INTEGERS: Final = "integers of at most 2^62 in size"
-_SEVERAL: Final = " itself, with entries=k where a record changes k of the values"
 # The grid's step is at most 2^-20 of the sensitivity, and what rounding adds to it at most 2^-16.
 _STEP_BITS: Final = 20
 _ADDED_BITS: Final = 16
@@ -50,13 +44,11 @@ _ADDED_BITS: Final = 16
 def of_kind(mechanism: Any, kind: type[_Kind]) -> _Kind:
     """Return a mechanism of the kind that a function is for, or raise."""
     if not isinstance(mechanism, kind):
-        inner = getattr(mechanism, "inner", None)
-        several = _SEVERAL * (kind in _OF_INTEGERS and isinstance(inner, kind))
-        raise ParameterError("mechanism", mechanism, f"a {kind.__name__}{several}")
+        raise ParameterError("mechanism", mechanism, f"a {kind.__name__}")
     return mechanism
 
 
-def category_array(name: str, values: Any, categories: int) -> NDArray[np.int64]:
+def category_array(name: str, values: Any, categories: int) -> Integers:
     """Return categories as an array, or raise if one is none of 0..K-1."""
     array = np.asarray(values)
     whole = array.ndim == 1 and (array.dtype.kind in "iu" or array.size == 0)
@@ -65,7 +57,7 @@ def category_array(name: str, values: Any, categories: int) -> NDArray[np.int64]
     return array.astype(np.int64)
 
 
-def real_array(name: str, values: Any, low: float, high: float) -> NDArray[np.float64]:
+def real_array(name: str, values: Any, low: float, high: float) -> Floats:
     """Return at least one number as an array, or raise if one is outside an interval."""
     array = np.asarray(values)
     usual = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iuf"
@@ -74,7 +66,7 @@ def real_array(name: str, values: Any, low: float, high: float) -> NDArray[np.fl
     return array.astype(np.float64)
 
 
-def array_of(name: str, values: Any, kinds: str, allowed: str) -> NDArray[Any]:
+def array_of(name: str, values: Any, kinds: str, allowed: str) -> np.ndarray:
     """Return an array of one of some kinds of numbers, none of them masked, or raise."""
     try:
         array = np.asarray(values)
@@ -89,7 +81,7 @@ def array_of(name: str, values: Any, kinds: str, allowed: str) -> NDArray[Any]:
     return array
 
 
-def numbers(name: str, values: Any) -> NDArray[np.float64]:
+def numbers(name: str, values: Any) -> Floats:
     """Return finite numbers of any shape as floats, exactly, or raise."""
     array = array_of(name, values, "iuf", _NUMBERS)
     floats = array.astype(np.float64)
@@ -102,9 +94,7 @@ def numbers(name: str, values: Any) -> NDArray[np.float64]:
     return floats
 
 
-def shaped(
-    name: str, values: Any, allowed: str, fits: Callable[[NDArray[np.float64]], Any]
-) -> NDArray[np.float64]:
+def shaped(name: str, values: Any, allowed: str, fits: Callable[[Floats], Any]) -> Floats:
     """Return finite numbers whose array fits, or raise without showing them."""
     array = numbers(name, values)
     if not fits(array):
@@ -112,18 +102,18 @@ def shaped(
     return array
 
 
-def row_of(name: str, values: Any, size: int) -> NDArray[np.float64]:
+def row_of(name: str, values: Any, size: int) -> Floats:
     """Return a row of so many finite numbers, or raise."""
     return shaped(name, values, f"a row of {size:,} numbers", lambda row: row.shape == (size,))
 
 
-def rows_of_length(name: str, values: Any, length: int) -> NDArray[np.float64]:
+def rows_of_length(name: str, values: Any, length: int) -> Floats:
     """Return rows of so many finite numbers each, or raise."""
     allowed = f"rows of {length} numbers"
     return shaped(name, values, allowed, lambda a: a.ndim == 2 and a.shape[1] == length)
 
 
-def integers(name: str, values: Any) -> NDArray[np.int64]:
+def integers(name: str, values: Any) -> Integers:
     """Return integers of any shape, or raise."""
     array = array_of(name, values, "iu", _INTEGERS)
     if not _within(array, MOST):
@@ -139,6 +129,12 @@ def sensitivity_of(value: Any) -> Fraction:
     return max(reading, Fraction(value)) if isinstance(value, Rational | Decimal) else reading
 
 
+def set_numbers(made: Any, **domains: Domain) -> None:
+    """Set fields of a frozen dataclass to numbers of their domains, or raise."""
+    for name, domain in domains.items():
+        object.__setattr__(made, name, _validate.real(name, getattr(made, name), domain))
+
+
 def yes_or_no(name: str, value: Any) -> bool:
     """Return True or False, or raise where it is neither."""
     if not isinstance(value, bool):
@@ -146,7 +142,7 @@ def yes_or_no(name: str, value: Any) -> bool:
     return value
 
 
-def _are_floats(values: Any, array: NDArray[Any]) -> bool:
+def _are_floats(values: Any, array: np.ndarray) -> bool:
     """Return whether no integer was rounded where an array of floats was made of a sequence."""
     if not isinstance(values, list | tuple) or _within(array, _EXACT - 1):
         return True
@@ -157,11 +153,11 @@ def _are_floats(values: Any, array: NDArray[Any]) -> bool:
     )
 
 
-def _within(array: NDArray[Any], most: int) -> bool:
+def _within(array: np.ndarray, most: int) -> bool:
     return bool(((array <= most) & (array >= -most)).all())
 
 
-def _described(array: NDArray[Any]) -> str:
+def _described(array: np.ndarray) -> str:
     return f"{array.dtype} {array.shape}"
 
 
@@ -177,7 +173,7 @@ class Grid:
     sensitivity: Fraction
     scale: float
 
-    def steps(self, name: str, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def steps(self, name: str, values: Floats) -> Integers:
         """Return numbers rounded to the grid, each by at most half a step, in steps; or raise.
 
         A power of two times a float is exact wherever the result is at least one step.
@@ -189,7 +185,7 @@ class Grid:
             raise ParameterError(name, "a larger one", f"numbers up to 2^{most:.0f} in size")
         return rounded.astype(np.int64)
 
-    def floats(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    def floats(self, steps: Integers) -> Floats:
         """Return numbers of steps as floats; what is rounded above 2^53 is post-processing."""
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(np.ldexp(steps.astype(np.float64), self.exponent))
@@ -205,10 +201,8 @@ def grid_of(
     own = sensitivity_of(sensitivity)
     # Rounding alone needs no more than half of the largest scale.
     if not noise * moved <= most / 2.0:
-        limit = f"2^{math.log2(most) - 1.0:.3g}" + f" / {moved:,}" * (moved > 1)
-        raise ParameterError(
-            "mechanism", mechanism, f"of noise up to {limit} times the sensitivity"
-        )
+        allowed = f"of noise up to {most / 2.0 / moved:.3g} times the sensitivity"
+        raise ParameterError("mechanism", mechanism, allowed)
     finer = max(_STEP_BITS, _ADDED_BITS + (moved - 1).bit_length())
     exponent = math.frexp(float(own))[1] - 1 - finer
     while True:
@@ -226,12 +220,12 @@ def root_up(entries: int) -> int:
 
 def released(
     grid: Grid,
-    answer: NDArray[np.float64],
+    answer: Floats,
     charged: Mechanism,
     charge: Any,
-    draw: Callable[..., NDArray[np.int64]] | None,
+    draw: Callable[..., Integers] | None,
     bits: Bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return an answer plus noise on the grid once a mechanism is charged; itself without noise.
 
     Noise is drawn of a scale and a number, ``draw(scale, size, bits=bits)``.

@@ -14,12 +14,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.budgets.gaussian import clipping_noise, joint_noise
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -28,8 +28,8 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian
 from hockeystick.mechanisms.sampling.poisson import Clipping as Clipped
 from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.numerics import decimal
-from hockeystick.release._values import of_kind
-from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release._values import of_kind, set_numbers
+from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (
     LENGTH,
     NOISE,
@@ -37,14 +37,11 @@ from hockeystick.release.noise.clipped_sum import (
     UNITS,
     check_noise,
     gradient_rows,
-    length_of,
     noisy_clipped_sum,
     noisy_integers,
 )
 from hockeystick.release.samplers import Bits, permutation, secret_bits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import POSITIVE, Floats
 
 _KEEP: Final = Domain(symbol="k", low=0, high=1, low_open=True, typical=(0.1, 0.9))
 _EXPECTED: Final = Domain(symbol="m", low=1e-24, high=2.0**30, typical=(16, 4096), whole=False)
@@ -65,7 +62,6 @@ _MOST: Final = 700.0
 _REACH: Final = 1e6
 _beside_bits: Final = lru_cache(maxsize=1024)(clipping_noise)
 _beside_directions: Final = lru_cache(maxsize=1024)(joint_noise)
-_DIMENSION: Final = whole_numbers("d", 1, (10, 10**6))
 
 
 def layered_sum(
@@ -75,16 +71,15 @@ def layered_sum(
     norms: Any,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Return for each layer the sum of its clipped gradients, with noise in units of its norm.
 
         G_l = sum_i clip(g_il, C_l) + N(0, (z_l C_l)^2 I),    l = 1..M.
 
     One example moves each sum by at most its C_l, and all M of them: together they are
     ``JointGaussian((z_1, ..., z_M))``, one Gaussian of ``z^-2 = sum z_l^-2``. The same z in each
-    layer costs what ``z / sqrt(M)`` does in one: layers whose noise is in units of their own norms
-    are no M separate guarantees of z, nor one (McMahan, Ramage, Talwar and Zhang, ICLR 2018,
-    section 3).
+    layer costs what ``z / sqrt(M)`` does in one: no M separate guarantees of z, nor one (McMahan,
+    Ramage, Talwar and Zhang, ICLR 2018, section 3).
 
     Example:
         >>> import hockeystick as hs
@@ -93,7 +88,12 @@ def layered_sum(
         [(2,), (1,)]
     """
     noises = of_kind(mechanism, JointGaussian).noise_multipliers
-    parts = _layers(layers, len(noises))
+    if not isinstance(layers, list | tuple) or len(layers) != len(noises):
+        allowed = f"a list of {len(noises)} arrays, one for each noise multiplier of the mechanism"
+        raise ParameterError("layers", type(layers).__name__, allowed)
+    parts = [gradient_rows("layers", one) for one in layers]
+    if len({len(one) for one in parts}) != 1:
+        raise ParameterError("layers", [len(one) for one in parts], "rows of the same examples")
     lengths = _validate.reals("norms", norms, LENGTH)
     if len(lengths) != len(parts):
         raise ParameterError("norms", norms, f"one for each of {len(parts)} layers")
@@ -101,17 +101,6 @@ def layered_sum(
     book(checked_charge(charge), mechanism)
     of_each = zip(parts, lengths, noises, strict=True)
     return [noisy_clipped_sum(rows, norm, noise, bits) for rows, norm, noise in of_each]
-
-
-def _layers(layers: Any, count: int) -> list[NDArray[np.float64]]:
-    """Return each layer's gradients, of the same examples, or raise."""
-    allowed = f"{count} arrays, one for each noise multiplier of the mechanism"
-    if not isinstance(layers, list | tuple) or len(layers) != count:
-        raise ParameterError("layers", type(layers).__name__, f"a list of {allowed}")
-    found = [gradient_rows("layers", one) for one in layers]
-    if len({len(one) for one in found}) != 1:
-        raise ParameterError("layers", [len(one) for one in found], "rows of the same examples")
-    return found
 
 
 def randomly_pruned_sum(
@@ -122,15 +111,13 @@ def randomly_pruned_sum(
     keep: float,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the noisy sum of clipped gradients in randomly chosen coordinates, zeros elsewhere.
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
     keep in (0, 1]. What is clipped is what is kept, so that one example moves the sum by at most C.
-    K is drawn before any gradient is looked at; it may be known. Pruning is no privacy by itself.
-
-    References:
-        Wei et al., "Securing Distributed SGD against Gradient Leakage Threats", 2023, section 4.1.
+    K is drawn before any gradient is looked at; pruning is no privacy by itself (Wei et al.,
+    "Securing Distributed SGD against Gradient Leakage Threats", 2023, section 4.1).
 
     Example:
         >>> import hockeystick as hs
@@ -154,17 +141,13 @@ def selective_sum(
     keep: float,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the largest coordinates of the noisy sum of clipped gradients, zeros elsewhere.
 
     Of ``sum_i clip(g_i, C) + N(0, (z C)^2 I)`` the ``ceil(keep d)`` entries that are largest in
-    size: post-processing. Selective SGD as published chooses by the gradients themselves and
-    noises the chosen values; which ones are chosen then shows without any noise, and for no epsilon
-    is that private.
-
-    References:
-        Shokri and Shmatikov, "Privacy-Preserving Deep Learning", CCS 2015 (distributed selective
-        SGD); Wei et al. 2023, section 4.1.
+    size: post-processing. Selective SGD as published (Shokri and Shmatikov, CCS 2015; Wei et al.
+    2023, section 4.1) chooses by the gradients themselves; which ones are chosen then shows without
+    any noise, and for no epsilon is that private.
 
     Example:
         >>> import hockeystick as hs
@@ -180,14 +163,11 @@ def selective_sum(
     return found
 
 
-def _pruned(
-    mechanism: Any, gradients: Any, norm: Any, keep: Any
-) -> tuple[NDArray[np.float64], float, int]:
-    """Return the gradients, the norm and how many coordinates are kept, or raise."""
+def _pruned(mechanism: Any, gradients: Any, norm: Any, keep: Any) -> tuple[Floats, float, int]:
     known, rows = of_kind(mechanism, Gaussian), gradient_rows("gradients", gradients)
     share = decimal(_validate.real("keep", keep, _KEEP))
     check_noise((known.noise_multiplier,), UNITS)
-    return rows, length_of("norm", norm), math.ceil(share * rows.shape[1])
+    return rows, _validate.real("norm", norm, LENGTH), math.ceil(share * rows.shape[1])
 
 
 def _moved(
@@ -241,18 +221,13 @@ class Constant(Clip):
 
     ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
     ``C/sqrt(L)``, so that an example's whole gradient is within C.
-
-    Example:
-        >>> from hockeystick.release.clipping import Constant
-        >>> Constant(1.0, per_layer=True)
-        Constant(norm=1.0, per_layer=True)
     """
 
     norm: float
     per_layer: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check(self, norm=NORM)
+        set_numbers(self, norm=NORM)
 
 
 @final
@@ -261,9 +236,8 @@ class Quantile(Clip):
     """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
 
     The steps are those of ``hs.release.QuantileClipping``, from C = norm on, with the gradients'
-    noise ``hs.calibration.clipping_noise(z, bit_noise)`` in place of z, so that the account of a
-    plan of noise multiplier z holds. Quantile and rate are in [0, 1], and bit_noise is a finite
-    number above half of z.
+    noise ``hs.calibration.clipping_noise(z, bit_noise)`` in place of the plan's z. Quantile and
+    rate are in [0, 1], and bit_noise is a finite number above half of z.
 
     Example:
         >>> from hockeystick.release.clipping import Quantile
@@ -277,7 +251,7 @@ class Quantile(Clip):
     bit_noise: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        _check(self, norm=NORM, quantile=_SHARE, rate=_SHARE, bit_noise=_SIGMA)
+        set_numbers(self, norm=NORM, quantile=_SHARE, rate=_SHARE, bit_noise=_SIGMA)
 
     def noises(self, noise_multiplier: float) -> tuple[float, float]:
         return _beside_bits(noise_multiplier, self.bit_noise), self.bit_noise
@@ -292,14 +266,9 @@ class Online(Clip):
     """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
 
     The steps are those of ``hs.release.OnlineClipping``, from C = norm on, without its learning
-    rate. The plan's account holds: gradients get inflation > 1 times the plan's noise multiplier
-    z, and directions ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). It is
-    derived for SGD; rate is in [0, 1].
-
-    Example:
-        >>> from hockeystick.release.clipping import Online
-        >>> Online(1.0)
-        Online(norm=1.0, rate=0.0025, inflation=1.01)
+    rate. Gradients get inflation > 1 times the plan's noise multiplier z, and directions ``(1 -
+    inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). It is derived for SGD; rate is in [0,
+    1].
     """
 
     norm: float
@@ -307,7 +276,7 @@ class Online(Clip):
     inflation: float = field(default=1.01, kw_only=True)
 
     def __post_init__(self) -> None:
-        _check(self, norm=NORM, rate=_SHARE, inflation=_INFLATION)
+        set_numbers(self, norm=NORM, rate=_SHARE, inflation=_INFLATION)
 
     def noises(self, noise_multiplier: float) -> tuple[float, float]:
         found = _beside_directions(noise_multiplier, inflation=self.inflation)
@@ -315,12 +284,6 @@ class Online(Clip):
 
     def moved(self, norm: float, seen: float) -> float:
         return self._within(norm, math.copysign(self.rate, seen) if seen else 0.0)
-
-
-def _check(rule: Any, **domains: Domain) -> None:
-    """Set fields to numbers of their domains, or raise."""
-    for name, domain in domains.items():
-        object.__setattr__(rule, name, _validate.real(name, getattr(rule, name), domain))
 
 
 # The same rules as steps on rows of numpy.
@@ -338,10 +301,10 @@ class Clipping(ABC):
 
     def step(
         self, gradients: Any, *, expected: float, bits: Bits = secret_bits
-    ) -> tuple[NDArray[np.float64], Self]:
+    ) -> tuple[Floats, Self]:
         """Return the noisy mean gradient of a batch, and the clipping of the next step.
 
-        Expected is the expected size m of a batch, at least 1e-24: public, never the size that was
+        Expected is the public expected size m of a batch, at least 1e-24, never the size that was
         drawn. Gradients are as long as in the step before.
         """
         rows = gradient_rows("gradients", gradients, self._length)
@@ -352,9 +315,7 @@ class Clipping(ABC):
         return None
 
     @abstractmethod
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], Self]: ...
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, Self]: ...
 
 
 @final
@@ -370,7 +331,8 @@ class QuantileClipping(Clipping):
     and the next norm is ``C exp(-eta (b - gamma))``. An example in the batch moves the first sum by
     at most C, and the second by exactly 1/2: a step is ``JointGaussian((z, 2 s))``, and a plan of
     noise multiplier nu covers those where ``z^-2 + (2 s)^-2 <= nu^-2``
-    (``hs.calibration.clipping_noise``). A row without a finite length counts as clipped.
+    (``hs.calibration.clipping_noise``). A row without a finite length counts as clipped (Andrew,
+    Thakkar, McMahan and Ramaswamy, NeurIPS 2021, algorithm 1 and theorem 1).
 
     Args:
         norm: The first clipping norm C.
@@ -378,10 +340,6 @@ class QuantileClipping(Clipping):
         gradient_noise: z, the noise multiplier of the gradients' sum.
         bit_noise: s, the standard deviation of the noise on the sum of bits, in [0, 2^21].
         step_size: eta, how fast the norm follows, in [0, 10].
-
-    References:
-        Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
-        Clipping", NeurIPS 2021, algorithm 1 and theorem 1.
 
     Example:
         >>> import hockeystick as hs
@@ -399,21 +357,19 @@ class QuantileClipping(Clipping):
 
     def __post_init__(self) -> None:
         noises = {"gradient_noise": NOISE, "bit_noise": NOISE}
-        _check(self, norm=LENGTH, quantile=_SHARE, **noises, step_size=_STEP_SIZE)
+        set_numbers(self, norm=LENGTH, quantile=_SHARE, **noises, step_size=_STEP_SIZE)
 
     @property
     def mechanism(self) -> JointGaussian:
         return JointGaussian((self.gradient_noise, 2.0 * self.bit_noise))
 
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], QuantileClipping]:
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, QuantileClipping]:
         noisy = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits)
         share = 0.5 + 0.5 * self._halves(rows, bits) / size
         norm = _moved(self.norm, -self.step_size * (share - self.quantile))
         return noisy / size, replace(self, norm=norm)
 
-    def _halves(self, rows: NDArray[np.float64], bits: Bits) -> float:
+    def _halves(self, rows: Floats, bits: Bits) -> float:
         """Return twice the noisy sum of bits: 1 for a gradient that stays, -1 for another."""
         with np.errstate(over="ignore", invalid="ignore"):
             within = np.linalg.norm(rows, axis=1) <= self.norm
@@ -438,7 +394,9 @@ class OnlineClipping(Clipping):
 
     An example in the batch moves the first sum by at most C_t and the second by at most 1: a step
     is ``JointGaussian((z_g, z_q))``, and a plan of noise multiplier nu covers those where ``z_g^-2
-    + z_q^-2 <= nu^-2`` (``hs.calibration.joint_noise``).
+    + z_q^-2 <= nu^-2`` (``hs.calibration.joint_noise``). This is algorithm 3 with proposition 1 of
+    Galli, "Sense and Sensitivity" (PhD thesis), whose line 13 adds noise of z_g to q in place of
+    z_q, and whose equations 3.17 and 3.18 noise the means, its algorithm the sums, as here.
 
     Args:
         norm: The first clipping norm C.
@@ -447,11 +405,6 @@ class OnlineClipping(Clipping):
         direction_noise: z_q, that of the sum of directions.
         norm_rate: rho_c, in [0, 10].
         learning_rate_rate: rho_r, in [0, 10]; 0 keeps the learning rate.
-
-    References:
-        Galli, "Sense and Sensitivity" (PhD thesis, Scuola Normale Superiore), algorithm 3 and
-        proposition 1. Its line 13 adds noise of z_g to q in place of z_q; its equations 3.17 and
-        3.18 noise the means, its algorithm the sums, as here.
 
     Example:
         >>> import hockeystick as hs
@@ -468,14 +421,12 @@ class OnlineClipping(Clipping):
     direction_noise: float
     norm_rate: float = 2.5e-3
     learning_rate_rate: float = 2.5e-3
-    _before: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(
-        default=None, init=False, repr=False
-    )
+    _before: tuple[Floats, Floats] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         noises = {"gradient_noise": NOISE, "direction_noise": NOISE}
         rates = {"norm_rate": _STEP_SIZE, "learning_rate_rate": _STEP_SIZE}
-        _check(self, norm=LENGTH, learning_rate=_RATE, **noises, **rates)
+        set_numbers(self, norm=LENGTH, learning_rate=_RATE, **noises, **rates)
 
     @property
     def mechanism(self) -> JointGaussian:
@@ -485,9 +436,7 @@ class OnlineClipping(Clipping):
     def _length(self) -> int | None:
         return None if self._before is None else len(self._before[0])
 
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], OnlineClipping]:
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, OnlineClipping]:
         directions = _directions(rows, self.norm)
         gradient = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits) / size
         direction = noisy_clipped_sum(directions, 1.0, self.direction_noise, bits) / size
@@ -501,8 +450,7 @@ class OnlineClipping(Clipping):
         return gradient, after
 
 
-def _directions(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
-    """Return the directions of the rows that are clipped, and zeros for the others."""
+def _directions(rows: Floats, norm: float) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         lengths = np.linalg.norm(rows, axis=1)
     clipped = np.isfinite(lengths) & (lengths > norm)
@@ -510,7 +458,7 @@ def _directions(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
     return np.where(clipped[:, None], rows, 0.0) / unit
 
 
-def _sign(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def _sign(first: Floats, second: Floats) -> float:
     return float(np.sign(first @ second))
 
 
@@ -525,10 +473,11 @@ class CoordinateClipping(Clipping):
         w = (sum clip((g_i - a) / b, 1) + N(0, z^2 I)) / m,    g = a + b w.
 
     Then, entry by entry, ``a`` moves to ``beta_1 a + (1 - beta_1) g``, the variance ``v`` to
-    ``beta_2 v + (1 - beta_2) min(max((g - a)^2 - b^2 z^2/m^2, h_1), h_2)``, and
-    ``b_k = sqrt(s_k sum_j s_j)`` with ``s = sqrt(v)``, which makes the noise least. A step is
-    ``Gaussian(z)``: an example moves the sum by at most 1, whatever a and b are; a row without a
-    finite length counts as a. (Some libraries call AdaClip what is ``QuantileClipping`` here.)
+    ``beta_2 v + (1 - beta_2) min(max((g - a)^2 - b^2 z^2/m^2, h_1), h_2)``, and ``b_k = sqrt(s_k
+    sum_j s_j)`` with ``s = sqrt(v)``, which makes the noise least. A step is ``Gaussian(z)``: an
+    example moves the sum by at most 1, whatever a and b are; a row without a finite length counts
+    as a (Pichapati, Suresh, Yu, Reddi and Kumar, "AdaCliP", 2019, algorithm 1; some libraries call
+    AdaClip what is ``QuantileClipping`` here).
 
     Args:
         dimension: The number d of entries of a gradient, an integer >= 1.
@@ -536,10 +485,6 @@ class CoordinateClipping(Clipping):
         decays: beta_1 and beta_2, each in [0, 1].
         variances: h_1 and h_2, the least and the largest variance of an entry, both > 0; the first
             one is ``sqrt(h_1 h_2)``.
-
-    References:
-        Pichapati, Suresh, Yu, Reddi and Kumar, "AdaCliP: Adaptive Clipping for Private SGD", 2019,
-        algorithm 1.
 
     Example:
         >>> import hockeystick as hs
@@ -552,8 +497,8 @@ class CoordinateClipping(Clipping):
     noise_multiplier: float
     decays: tuple[float, float]
     variances: tuple[float, float]
-    center: NDArray[np.float64]
-    variance: NDArray[np.float64]
+    center: Floats
+    variance: Floats
 
     def __init__(
         self,
@@ -562,7 +507,7 @@ class CoordinateClipping(Clipping):
         decays: tuple[float, float] = (0.99, 0.9),
         variances: tuple[float, float] = (1e-8, 1.0),
     ) -> None:
-        count = _validate.count("dimension", dimension, _DIMENSION)
+        count = _validate.count("dimension", dimension, POSITIVE)
         noise = _validate.real("noise_multiplier", noise_multiplier, NOISE)
         known = _pair("decays", decays, _DECAY)
         least, most = _pair("variances", variances, _VARIANCE)
@@ -578,7 +523,7 @@ class CoordinateClipping(Clipping):
         return Gaussian(self.noise_multiplier)
 
     @property
-    def scale(self) -> NDArray[np.float64]:
+    def scale(self) -> Floats:
         """What each entry is divided by: b, which is proportional to ``v^(1/4)``."""
         deviation = np.sqrt(self.variance)
         return np.asarray(np.sqrt(deviation * deviation.sum()))
@@ -587,9 +532,7 @@ class CoordinateClipping(Clipping):
     def _length(self) -> int:
         return len(self.center)
 
-    def _step(
-        self, rows: NDArray[np.float64], size: float, bits: Bits
-    ) -> tuple[NDArray[np.float64], CoordinateClipping]:
+    def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, CoordinateClipping]:
         scale, (first, second) = self.scale, self.decays
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (rows - self.center) / scale

@@ -9,12 +9,11 @@ of a power of two, ``x' = round((w - eta g(w)) / h) h + round(N) h`` with ``w = 
 floats. As ``k + round(N) = round(k + N)``, the real number ``k + N`` before its rounding is a state
 of its own: one step takes it to the next by some map psi, and adds Gaussian noise. Were nothing
 rounded, psi would contract. As it is off by at most e, ``|psi(a) - psi(b)| <= |a - b| + 2 e``, and
-a record moves it by at most ``c eta L + 2 e``.
-
-In the proof of amplification by iteration (see ``NoisyIterations``), the m steps that cover a
-record then cover ``c eta L + 2 m e`` in place of ``c eta L``, in m equal parts as before: the first
-distance is at least such a part, and each later one falls by a part less 2 e. So noise that is
-``1 + 2 m e / (c eta L)`` times what the mechanism says gives what it guarantees.
+a record moves it by at most ``c eta L + 2 e``. In the proof of amplification by iteration (see
+``NoisyIterations``), the m steps that cover a record then cover ``c eta L + 2 m e``, in m equal
+parts as before: the first distance is at least such a part, and each later one falls by a part less
+2 e. So noise that is ``1 + 2 m e / (c eta L)`` times what the mechanism says gives what it
+guarantees.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.decentralised.gossip import (
     GOPA,
@@ -42,25 +41,21 @@ from hockeystick.mechanisms.decentralised.token_walk import NoisyIterations, Tok
 from hockeystick.numerics import decimal, largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import of_kind, root_up, row_of, shaped, yes_or_no
-from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits, uniform_integers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Model = NDArray[np.float64]
+from hockeystick.release.samplers.bits import COUNT, POSITIVE, Bools, Floats, Integers
 
 Gradient = Callable[[Any, int], Any]
 # The largest scale of rounded noise that is drawn here, 2^43 steps.
 _SCALE_BITS: Final = 43
-_AN_INTERVAL: Final = "two finite numbers, the lower one first"
+_FINITE: Final = Domain(
+    symbol="x", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(0, 1)
+)
 # All noise of a round of GOPA is larger by this, which covers that pairwise noise has steps,
 _GOPA_WIDER: Final = Fraction(1, 2**20)
 # and that of gossip by this.
 _GOSSIP_WIDER: Final = Fraction(1, 2**16)
 _MOST_ROUNDS: Final = 10_000
-_STEPS: Final = whole_numbers("T", 0, (100, 10_000))
-_VISITS: Final = whole_numbers("K", 1, (1, 100))
 # Between these, squares are normal floats.
 _LENGTH: Final = Domain(symbol="L", low=1e-100, high=1e100, typical=(0.1, 100))
 _MODEL: Final = "a row of one or more finite numbers within the radius"
@@ -81,7 +76,7 @@ class _Steps:
     high: float
     bits: int
 
-    def of(self, values: Any, parties: int) -> NDArray[np.int64]:
+    def of(self, values: Any, parties: int) -> Integers:
         """Return a value for each party in steps, from 0 to ``2^bits``, clipped; or raise."""
         given = row_of("values", values, parties)
         parts = (np.clip(given, self.low, self.high) - self.low) / (self.high - self.low)
@@ -99,14 +94,9 @@ class _Steps:
 def _steps_of(interval: Any, *noise_multipliers: float) -> _Steps:
     """Return an interval in steps so fine as some noise can be drawn in them, or raise."""
     pair = isinstance(interval, tuple) and len(interval) == 2
-    if not pair or not all(isinstance(end, int | float) for end in interval):
-        raise ParameterError("interval", interval, _AN_INTERVAL)
-    try:
-        low, high = map(float, interval)
-    except OverflowError as error:
-        raise ParameterError("interval", interval, _AN_INTERVAL) from error
+    low, high = _validate.reals("interval", interval, _FINITE) if pair else (0.0, 0.0)
     if not low < high or not math.isfinite(high - low):
-        raise ParameterError("interval", interval, _AN_INTERVAL)
+        raise ParameterError("interval", interval, "a pair of finite numbers, the lower one first")
     most = max(*noise_multipliers, 1.0)
     if most >= 2.0**_SCALE_BITS:
         raise ParameterError("mechanism", f"noise of {most:g}", "noise below 2^43 interval widths")
@@ -148,7 +138,7 @@ def gopa_round(
     Every two neighbours draw noise that one adds and the other subtracts, each party draws its own;
     then those who have not dropped out, one at least, publish. With ``rollback`` the neighbours of
     those who did leave out the noise shared with them, so that the rest cancels; without, it stays
-    in the mean.
+    in the mean (Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 and section 6).
 
     Guarantees:
         That of the mechanism in the result, for what is published and all that colluders know. With
@@ -165,11 +155,8 @@ def gopa_round(
         small, or the graph so large, that the steps tell more, ``IncompatibleError`` says so.
 
         Rounds whose dropouts differ are charged for different colluders, and no account takes both:
-        keep one account for each, and compose ``hs.convert(round.mechanism, hs.GDP)``, which hold
-        for all who are honest in every round.
-
-    References:
-        Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 and section 6 (dropping out).
+        keep one for each, and compose ``hs.convert(round.mechanism, hs.GDP)``, which hold for all
+        who are honest in every round.
 
     Example:
         >>> import hockeystick as hs
@@ -194,7 +181,6 @@ def gopa_round(
 
 
 def _without(mechanism: GOPA, gone: frozenset[int]) -> GOPA:
-    """Return the mechanism of those who are left, whom the others' noise does not hide."""
     graph, hidden = mechanism.graph, mechanism.colluders | gone
     if len(hidden) == graph.parties:
         raise IncompatibleError("nobody who is honest is left to publish anything")
@@ -203,9 +189,7 @@ def _without(mechanism: GOPA, gone: frozenset[int]) -> GOPA:
     return GOPA(mechanism.noise_multiplier, mechanism.pairwise_multiplier, graph, hidden)
 
 
-def _shared_noise(
-    mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bits
-) -> NDArray[np.int64]:
+def _shared_noise(mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bits) -> Integers:
     """Return each party's noise in steps: its own, and what it shares with those who stay."""
     graph = mechanism.graph
     total = np.zeros(graph.parties, dtype=np.int64)
@@ -263,24 +247,21 @@ def gossip_average(
 ) -> GossipRun:
     """Run gossip averaging on the values of all parties, in exact arithmetic, up to 10^4 rounds.
 
+    (Cyffers, Even, Bellet and Massoulie, "Muffliato", NeurIPS 2022, algorithm 1, not accelerated.)
+
     Guarantees:
         That of the mechanism, for its party against its observers, though all is in steps. The
         values are integers from 0 to ``2^b``, the noise is ``round(N)``, the messages are computed
         without rounding: functions of the integers ``k + round(N) = round(k + N)``. The observers
-        see M times these. A change d of k is covered by moving N by an integer a with
-        ``M (d + a) = 0``, which costs ``|a|``: ``d + a`` is to be an integer vector of the
-        complement, near the projection of d. Those that span it have lengths l_j, so that one is
-        within ``sum l_j / 2``. The noise is ``1 + 2^-16`` times what the mechanism says, which
-        covers that where ``sum l_j / 2 <= 2^-16 |P d|``; elsewhere the run is refused, before
-        anything is charged: **in exact arithmetic the last digits of the messages would tell more
-        than the mechanism says**.
+        see M times these. A change d of k is covered by moving N by an integer a with ``M (d + a) =
+        0``, which costs ``|a|``: ``d + a`` is to be an integer vector of the complement, near the
+        projection of d. Those that span it have lengths l_j, so that one is within ``sum l_j / 2``.
+        The noise is ``1 + 2^-16`` times what the mechanism says, which covers that where ``sum l_j
+        / 2 <= 2^-16 |P d|``; elsewhere the run is refused, before anything is charged: **in exact
+        arithmetic the last digits of the messages would tell more than the mechanism says**.
 
         Other parties and observers of the same run have the guarantees of their own mechanisms
         where these are not refused, and that of ``Gaussian(noise_multiplier)`` everywhere.
-
-    References:
-        Cyffers, Even, Bellet and Massoulie, "Muffliato", NeurIPS 2022, algorithm 1 without
-        acceleration.
 
     Example:
         >>> import hockeystick as hs
@@ -340,7 +321,7 @@ def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:
 @final
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """Steps of size eta on a ball around 0 of some radius, with gradients of norm at most L.
+    """Steps of size eta on a ball around 0, with gradients of norm at most L.
 
     Scale is the noise's standard deviation in units of the grid's step, ``2^exponent``.
     """
@@ -351,29 +332,29 @@ class Projected:
     exponent: int
     scale: float
 
-    def stepped(self, model: Model, gradient: Model, bits: Bits) -> Model:
+    def stepped(self, model: Floats, gradient: Floats, bits: Bits) -> Floats:
         """Return the next model."""
         with np.errstate(over="ignore"):
             moved = np.rint(np.ldexp(model - self.step_size * gradient, -self.exponent))
         noise = rounded_gaussian(self.scale, len(model), bits=bits) if self.scale else 0
         return self.projected(np.ldexp(moved + noise, self.exponent))
 
-    def projected(self, point: Model) -> Model:
+    def projected(self, point: Floats) -> Floats:
         """Return the nearest point of the ball."""
         length = _length(point)
         return point if length <= self.radius else point * (self.radius / length)
 
-    def checked(self, gradient: Any, size: int) -> Model:
+    def checked(self, gradient: Any, size: int) -> Floats:
         """Return a gradient, or raise: one that is too long would cost more than was charged."""
         most = self.lipschitz * (1 + 2.0**-_GRADIENT_BITS)
 
-        def fits(row: Model) -> bool:
+        def fits(row: Floats) -> bool:
             return row.shape == (size,) and _length(row) <= most
 
         return shaped("gradient", gradient, _GRADIENT, fits)
 
 
-def _length(point: Model) -> float:
+def _length(point: Floats) -> float:
     """Return the L2 norm; inf where its square is no float."""
     with np.errstate(over="ignore"):
         return float(np.linalg.norm(point))
@@ -386,15 +367,13 @@ def _begun(
     steps: int,
     lipschitz: float,
     radius: float,
-) -> tuple[Model, Projected]:
-    """Return the first model and the rule of the steps, or raise."""
+) -> tuple[Floats, Projected]:
     model = shaped("start", start, _MODEL, lambda row: row.ndim == 1 and row.size)
     rule = projected_steps(mechanism, model.size, steps, lipschitz, radius)
     if _length(model) > rule.radius:
         raise ParameterError("start", f"one of {model.size} numbers", _MODEL)
     if not callable(gradient):
-        allowed = "a function of a model and of whose data it is"
-        raise ParameterError("gradient", gradient, allowed)
+        raise ParameterError("gradient", gradient, "a function of a model and of whose data it is")
     return model, rule
 
 
@@ -444,8 +423,10 @@ def noisy_iterations(
     radius: float,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Run projected noisy gradient steps, one record each, and return the last model.
+
+    (Feldman, Mironov, Talwar and Thakurta, FOCS 2018, algorithm 1, PNSGD.)
 
     Guarantees:
         That of the mechanism, rounding included, for gradients in floats that are within ``2^-30
@@ -461,10 +442,6 @@ def noisy_iterations(
         gradient: ``gradient(model, t)`` of the record of step t = 0, 1, ..., alone.
         lipschitz: The bound L of the gradients' norms, a number > 0.
         radius: That of the ball around 0 in which the models stay, a number > 0.
-
-    References:
-        Feldman, Mironov, Talwar and Thakurta, "Privacy Amplification by Iteration", 2018,
-        algorithm 1 (PNSGD).
 
     Example:
         >>> import hockeystick as hs
@@ -491,12 +468,12 @@ class WalkRun:
     model that each was given; and the model after the last step.
     """
 
-    path: NDArray[np.int64]
-    contributed: NDArray[np.bool_]
-    models: NDArray[np.float64] = field(repr=False)
-    last: NDArray[np.float64]
+    path: Integers
+    contributed: Bools
+    models: Floats = field(repr=False)
+    last: Floats
 
-    def seen_by(self, observers: Iterable[int]) -> NDArray[np.int64]:
+    def seen_by(self, observers: Iterable[int]) -> Integers:
         """Return the steps before which one of the parties observing was given the model.
 
         They know their own noise, and so the model after those steps as well.
@@ -520,17 +497,14 @@ def token_walk(
 
     On the complete graph the next holder is drawn uniformly from all parties; on the ring it is the
     next one, from party 0 on. A party contributes the first ``visits`` times that it has the model,
-    by ``gradient(model, u)`` of party u's data alone; from then on its steps are noise alone, with
-    a gradient of 0. All else is as for ``noisy_iterations``.
+    by ``gradient(model, u)`` of party u's data alone; from then on its steps are noise alone. All
+    else is as for ``noisy_iterations`` (Cyffers and Bellet, "Privacy Amplification by
+    Decentralization", AISTATS 2022, algorithms 2 and 4).
 
     Guarantees:
         ``mechanism ** visits`` for each party against the observers that the mechanism is about,
         rounding included: all steps of the walk are counted there. The path is drawn exactly,
         without a look at the data.
-
-    References:
-        Cyffers and Bellet, "Privacy Amplification by Decentralization", AISTATS 2022, algorithms 2
-        (the ring) and 4 (stochastic gradient descent on the complete graph).
 
     Example:
         >>> import hockeystick as hs
@@ -540,8 +514,8 @@ def token_walk(
         (60, 1)
     """
     known = of_kind(mechanism, TokenWalk)
-    count = _validate.count("steps", steps, _STEPS)
-    most = _validate.count("visits", visits, _VISITS)
+    count = _validate.count("steps", steps, COUNT)
+    most = _validate.count("visits", visits, POSITIVE)
     model, rule = _begun(known, start, gradient, count, lipschitz, radius)
     book(checked_charge(charge), known**most)
     if known.topology == "ring":

@@ -8,9 +8,8 @@ which reserves all rounds first. A run that is killed within a round has counted
 >>> import numpy as np
 >>> import hockeystick as hs
 >>> from hockeystick.release.federated import ClientRounds
->>> plan = hs.federated.FedSDP(
-...     noise_multiplier=2, total_clients=10, clients_per_round=5, rounds=3, sampling="poisson"
-... )
+>>> counts = {"total_clients": 10, "clients_per_round": 5, "rounds": 3}
+>>> plan = hs.federated.FedSDP(noise_multiplier=2, sampling="poisson", **counts)
 >>> run, weights = ClientRounds(plan, size=4, norm=1.0), np.zeros(4)
 >>> for _ in range(plan.rounds):
 ...     cohort = run.draw()
@@ -31,12 +30,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, WordEnum, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.federated.client_level import (
@@ -48,15 +47,20 @@ from hockeystick.mechanisms.federated.client_level import (
 )
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import FederatedClustering, PriFedSync
-from hockeystick.release._values import array_of, row_of, rows_of_length, shaped
-from hockeystick.release.charging import Charged, ChargedRun
-from hockeystick.release.counting import Counter, OpensJournal, fingerprint, first, length_of
+from hockeystick.release._values import row_of, rows_of_length, shaped
+from hockeystick.release.counting import (
+    Charged,
+    ChargedRun,
+    Counter,
+    OpensJournal,
+    fingerprint,
+    first,
+    length_of,
+)
 from hockeystick.release.noise.arrays import multivariate_laplace
-from hockeystick.release.noise.clipped_sum import noisy_sum
+from hockeystick.release.noise.clipped_sum import gradient_rows, noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import COUNT, POSITIVE, Floats, Integers
 
 __all__ = [
     "ClientRounds",
@@ -70,16 +74,12 @@ __all__ = [
 ]
 
 _KIND: Final = "hockeystick.release.federated"
-_THERE: Final = whole_numbers("n", 0, (100, 10_000))
-_SIZE: Final = whole_numbers("d", 1, (10, 10**6))
-_RECORDS: Final = whole_numbers("n", 0, (10, 10_000))
-_ROUND: Final = whole_numbers("t", 0, (0, 1000))
 _LEARNING: Final = Domain(symbol="gamma", low=0, high=1e9, typical=(0.01, 10))
 # Room for the rounding of lengths, so that none is beyond the bound.
 _ROOM: Final = 1 - 2.0**-40
 _Plan = TypeVar("_Plan", bound=Mechanism)
 Plan = FedCDP | FedAlphaCDP | PriFedSync
-Gradients = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], Any]
+Gradients = Callable[["Floats", "Integers"], Any]
 """Of weights and the places of records: a row for each record, of this record alone."""
 
 
@@ -102,16 +102,15 @@ def draw_clients(
     clients: int | None = None,
     *,
     bits: Bits = secret_bits,
-) -> NDArray[np.int64]:
+) -> Integers:
     """Return the numbers of the clients of a round, rising from 0, drawn exactly as the plan says.
 
     ``FedSDP`` with "poisson" flips a coin of probability K/N for each client, with "fixed-size" and
     "revealed" draws one of all sets of K; ``FedCDP`` and ``FedAlphaCDP`` with both "two-stage" draw
     a set of K, and with "poisson", where each record has a coin of its own, all clients;
-    ``PriFedSync`` flips a coin of its client rate for each.
-
-    There are as many clients as the plan says. Where each client has a coin of its own there may be
-    any number: rates are the plan's, and one that is not there is one that does not answer.
+    ``PriFedSync`` flips a coin of its client rate for each. There are as many clients as the plan
+    says; where each has a coin of its own, any number: one that is not there is one that does not
+    answer.
 
     Example:
         >>> import hockeystick as hs
@@ -141,7 +140,7 @@ def draw_clients(
     return _drawn(Fraction(plan.client_rate), count, None, bits)
 
 
-def _drawn(rate: Fraction | None, count: int, number: int | None, bits: Bits) -> NDArray[np.int64]:
+def _drawn(rate: Fraction | None, count: int, number: int | None, bits: Bits) -> Integers:
     """Return one of all sets of a number of places, or, without a number, each with a rate."""
     if rate is not None and (number is None or rate == 1):
         return np.flatnonzero(bernoulli(rate, count, bits=bits))
@@ -151,36 +150,22 @@ def _drawn(rate: Fraction | None, count: int, number: int | None, bits: Bits) ->
 def checked_clients(plan: FedSDP, clients: int | None) -> int:
     """Return the number of clients, or raise where it is not the plan's and must be."""
     if plan.sampling is ClientSampling.POISSON and clients is not None:
-        return _validate.count("clients", clients, _THERE)
+        return _validate.count("clients", clients, COUNT)
     return _equal(clients, plan.total_clients)
 
 
 def _equal(given: Any, planned: int) -> int:
-    """Return the planned number of clients, or raise where another is given."""
     if given is not None and given != planned:
         raise ParameterError("clients", given, f"the plan's number, {planned}")
     return planned
 
 
-class NoiseAt(WordEnum):
-    """Who adds the noise of Fed-SDP.
-
-    - ``SERVER`` ("server"): the server, once a round, to the sum of the clipped updates.
-    - ``CLIENTS`` ("clients"): each client, in full, to its own clipped update (``noisy_update``).
-    """
-
-    SERVER = "server"
-    CLIENTS = "clients"
-
-
-def noisy_update(
-    plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits
-) -> NDArray[np.float64]:
+def noisy_update(plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits) -> Floats:
     """Return a client's update, a row, clipped, with the noise of a whole round: what it may send.
 
-    ``noisy_sum`` of this one update: a Gaussian mechanism of the plan's noise multiplier for the
-    client, whoever sees it. One call a round is what the plan accounts for. Its sampling has to be
-    "revealed", or all clients take part: who receives the message knows whose it is.
+    ``noisy_sum`` of this one update, once a round: a Gaussian mechanism of the plan's noise
+    multiplier for the client, whoever sees it. The plan's sampling has to be "revealed", or all
+    clients take part: who receives the message knows whose it is.
 
     Example:
         >>> import hockeystick as hs
@@ -190,7 +175,7 @@ def noisy_update(
         >>> noisy_update(plan, [3.0, 4.0], norm=1.0).shape
         (2,)
     """
-    _check_plan(plan, NoiseAt.CLIENTS)
+    _check_plan(plan, at_clients=True)
     row = _row(update, None)
     return noisy_sum(row[None, :], norm=norm, noise_multiplier=plan.noise_multiplier, bits=bits)
 
@@ -200,8 +185,8 @@ class ClientRounds(Counter[FedSDP]):
     """The server's part of Fed-SDP: ``draw`` a cohort, let it answer, ``release`` the noisy mean.
 
     Each round is counted when its cohort is drawn. Whatever the clients answer, or if they do not,
-    a round releases ``(sum of [update]_C + N(0, (z C)^2 I)) / K`` with the plan's z and K; with
-    noise at the clients, the sum of their messages over K. The module has an example.
+    it releases ``(sum of [update]_C + N(0, (z C)^2 I)) / K`` with the plan's z and K; with noise at
+    the clients, the sum of their messages over K. The module has an example.
 
     Guarantees:
         What runs is what the plan accounts for, under whichever adjacency it has:
@@ -215,11 +200,10 @@ class ClientRounds(Counter[FedSDP]):
            journal first.
 
         Who is drawn, who answers, and why an answer is refused are for the server alone, unless the
-        plan's sampling is "revealed"; what is released tells nothing of them but by its sum.
+        plan's sampling is "revealed".
 
     Args:
-        plan: A ``FedSDP`` with finite noise; ``released`` is that of what was or may have been
-            released so far.
+        plan: A ``FedSDP`` with finite noise; ``released`` is that of what was released so far.
         size: The number d of numbers in an update; None where each ``draw`` says it.
         norm: The clipping norm C.
         noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
@@ -235,37 +219,36 @@ class ClientRounds(Counter[FedSDP]):
         size: int | None,
         norm: float,
         *,
-        noise_at: NoiseAt | str = NoiseAt.SERVER,
+        noise_at: str = "server",
         journal: str | os.PathLike[str] | OpensJournal | None = None,
         bits: Bits = secret_bits,
     ) -> None:
-        self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)
-        _check_plan(plan, self.noise_at)
-        self._size = None if size is None else _validate.count("size", size, _SIZE)
+        self.noise_at = _validate.one_of("noise_at", noise_at, ("server", "clients"))
+        _check_plan(plan, at_clients=self.noise_at == "clients")
+        self._size = None if size is None else _validate.count("size", size, POSITIVE)
         self._norm, self._bits = norm, bits
         # Raises for a norm or noise that cannot be.
         noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=plan.noise_multiplier)
-        super().__init__(plan, journal, *titles(plan, journal, str(self.noise_at)))
+        super().__init__(plan, journal, *titles(plan, journal, self.noise_at))
 
     def draw(self, clients: int | None = None, *, size: int | None = None) -> Cohort:
         """Begin the next round: count it, and return its cohort.
 
-        Clients is how many are there now; another number than the plan's with "poisson" alone, see
-        ``draw_clients``. Size is the number of numbers in an update, where the run has not said it.
-        Nothing is counted where they are refused; ``IncompatibleError`` says that all rounds have
-        begun, or that another process began this run.
+        Clients is how many are there now, as for ``draw_clients``; size, how many numbers an update
+        has where the run has not said it. Nothing is counted where they are refused;
+        ``IncompatibleError`` says that all rounds have begun, or that another process began this
+        run.
         """
-        length = _validate.count("size", self._size if size is None else size, _SIZE)
+        length = _validate.count("size", self._size if size is None else size, POSITIVE)
         if self._size not in (None, length):
             raise ParameterError("size", size, f"that of the run, {self._size}")
         there = checked_clients(self.plan, clients)
         self.count()
         return Cohort(self, draw_clients(self.plan, there, bits=self._bits), length)
 
-    def _released(self, rows: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:
-        """Return what a round releases of its updates."""
+    def _released(self, rows: list[Floats], size: int) -> Floats:
         table = np.array(rows).reshape(-1, size)
-        if self.noise_at is NoiseAt.CLIENTS:
+        if self.noise_at == "clients":
             total = table.sum(axis=0)
         else:
             noise = self.plan.noise_multiplier
@@ -283,11 +266,11 @@ class Cohort(ChargedRun):
 
     __slots__ = ("_answers", "_lock", "_open", "_run", "_size", "clients")
 
-    def __init__(self, run: ClientRounds, clients: NDArray[np.int64], size: int) -> None:
+    def __init__(self, run: ClientRounds, clients: Integers, size: int) -> None:
         super().__init__()
         self._run, self._open, self._lock, self._size = run, True, Lock(), size
         self.clients: tuple[int, ...] = tuple(clients.tolist())
-        self._answers: dict[int, NDArray[np.float64]] = {}
+        self._answers: dict[int, Floats] = {}
 
     @property
     def answered(self) -> tuple[int, ...]:
@@ -297,8 +280,7 @@ class Cohort(ChargedRun):
     def accept(self, client: int, update: Any) -> None:
         """Take a client's update: the change of its model, or its message where it adds the noise.
 
-        An answer that is refused, by ``ParameterError``, changes nothing, and the round goes on
-        without it.
+        An answer that is refused, by ``ParameterError``, changes nothing, and the round goes on.
         """
         number, row = self._member(client), _row(update, self._size)
         with self._lock:
@@ -317,11 +299,8 @@ class Cohort(ChargedRun):
                 refused[client] = str(error)
         return refused
 
-    def release(self) -> NDArray[np.float64]:
-        """Return the noisy sum over the planned number of clients, and end the round.
-
-        ``IncompatibleError`` says that it was released before: noise is drawn once.
-        """
+    def release(self) -> Floats:
+        """Return the noisy sum over the planned number of clients, and end the round, once."""
         self._check_process()
         with self._lock:
             self._check_open()
@@ -344,7 +323,6 @@ class Cohort(ChargedRun):
 
 
 def _number(client: Any) -> int | None:
-    """Return the integer that names a client; None where none does."""
     if isinstance(client, bool | np.ndarray):
         return None
     try:
@@ -355,42 +333,28 @@ def _number(client: Any) -> int | None:
 
 def _pairs(answers: Any) -> list[tuple[int, Any]]:
     """Return pairs of a client's number and its update, or raise without showing an update."""
-    allowed = "pairs of a client's number and its update"
-    if not _validate.has_several(answers):
-        raise ParameterError("answers", type(answers).__name__, allowed)
-    pairs = list(answers)
+    pairs = list(answers) if _validate.has_several(answers) else [answers]
     for one in pairs:
-        if not (isinstance(one, tuple | list) and len(one) == 2):
+        pair = isinstance(one, tuple | list) and len(one) == 2
+        if not pair or _number(one[0]) is None:
+            allowed = "pairs of a client's number and its update"
             raise ParameterError("answers", f"one that is a {type(one).__name__}", allowed)
-        if _number(one[0]) is None:
-            raise ParameterError("answers", f"a client that is a {type(one[0]).__name__}", allowed)
     return [(operator.index(client), update) for client, update in pairs]
 
 
-def _row(update: Any, size: int | None) -> NDArray[np.float64]:
+def _row(update: Any, size: int | None) -> Floats:
     """Return a copy of an update, or raise without showing it."""
-    count = "one or more" if size is None else f"{size:,}"
-    allowed = f"a row of {count} finite numbers"
-    try:
-        row = np.array(update)
-    except (TypeError, ValueError):
-        raise ParameterError("update", type(update).__name__, allowed) from None
-    fits = row.ndim == 1 and row.dtype.kind in "fiu" and (len(row) == size if size else len(row))
-    if not fits:
-        raise ParameterError("update", f"{row.dtype} of shape {row.shape}", allowed)
-    if not bool(np.isfinite(row).all()):
-        raise ParameterError("update", "a row with NaN or infinity", allowed)
-    return row.astype(np.float64)
+    allowed = f"a row of {'one or more' if size is None else f'{size:,}'} finite numbers"
+    return shaped("update", update, allowed, lambda a: a.ndim == 1 and a.size == (size or a.size))
 
 
-def _check_plan(plan: FedSDP, noise_at: NoiseAt) -> None:
-    """Raise where a plan cannot be run."""
+def _check_plan(plan: FedSDP, *, at_clients: bool) -> None:
     if not isinstance(plan, FedSDP):
         raise ParameterError("plan", plan, "an hs.federated.FedSDP")
     if plan.noise_multiplier == math.inf:
         raise ParameterError("noise_multiplier", plan.noise_multiplier, "finite")
     seen = plan.sampling is ClientSampling.REVEALED or plan.participation == 1
-    if noise_at is NoiseAt.CLIENTS and not seen:
+    if at_clients and not seen:
         raise IncompatibleError(
             f"sampling '{plan.sampling}' counts on who takes part being secret, but the server "
             "sees whose message it is where clients add the noise; use sampling 'revealed'"
@@ -399,7 +363,7 @@ def _check_plan(plan: FedSDP, noise_at: NoiseAt) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The steps of one client in a round: how records are drawn, how many steps, the divisor."""
+    """A client's steps in a round: how records are drawn, how many steps, the divisor."""
 
     coins: Fraction | None
     batch: int | None
@@ -435,9 +399,7 @@ class ClientTraining(Counter[Any]):
         >>> import numpy as np
         >>> import hockeystick as hs
         >>> from hockeystick.release.federated import ClientTraining
-        >>> local = hs.federated.LocalTraining(
-        ...     examples=20, batch_size=5, noise_multiplier=2, local_steps=3
-        ... )
+        >>> local = hs.federated.LocalTraining(20, 5, noise_multiplier=2, local_steps=3)
         >>> client = ClientTraining(hs.federated.PriFedSync(clients=local, rounds=2), 20, 1.0)
         >>> client.train([0.0], lambda w, at: np.ones((len(at), 1)), learning_rate=0.1).shape
         (1,)
@@ -460,7 +422,7 @@ class ClientTraining(Counter[Any]):
         if not isinstance(plan, FedCDP | FedAlphaCDP | PriFedSync):
             raise ParameterError("plan", plan, "a FedCDP, FedAlphaCDP or PriFedSync")
         self.plan, self._client, self._norm, self._bits = plan, client, norm, bits
-        self._records = _validate.count("records", records, _RECORDS)
+        self._records = _validate.count("records", records, COUNT)
         self._steps = self._checked()
         for noise in {self._noise(index) for index in range(plan.rounds)}:
             # Raises for a norm or noise that cannot be.
@@ -485,7 +447,7 @@ class ClientTraining(Counter[Any]):
         *,
         learning_rate: float,
         round_index: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Run one round's local steps, and return the model that the client may send.
 
         ``IncompatibleError`` says that the round has begun before, is beyond the plan's, or belongs
@@ -500,24 +462,24 @@ class ClientTraining(Counter[Any]):
             round_index: The number of the round, from 0, where the server counts rounds, as in
                 ``FedCDP``; otherwise the client's own next one.
         """
-        allowed = "a row of numbers"
-        model = shaped("weights", weights, allowed, lambda row: row.ndim == 1 and row.size).copy()
+        model = shaped("weights", weights, "a row of numbers", lambda a: a.ndim == 1 and a.size)
         if not callable(gradients):
             raise ParameterError("gradients", gradients, "a function of weights and of places")
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
         if round_index is not None:
-            round_index = _validate.count("round_index", round_index, _ROUND)
+            round_index = _validate.count("round_index", round_index, COUNT)
         index = self._begin(round_index)
         for _ in range(self._steps.count):
             chosen = _drawn(self._steps.coins, self._records, self._steps.batch, self._bits)
-            rows = _checked_rows(gradients(model.copy(), chosen), len(chosen), len(model))
+            rows = gradient_rows("gradients", gradients(model.copy(), chosen), len(model))
+            if len(rows) != len(chosen):
+                raise ParameterError("gradients", f"{len(rows)} rows", f"{len(chosen)} rows")
             noise = self._noise(index)
             total = noisy_sum(rows, norm=self._norm, noise_multiplier=noise, bits=self._bits)
             model = model - rate * total / self._steps.expected
         return model
 
     def _noise(self, index: int) -> float:
-        """Return the noise multiplier of a round."""
         if isinstance(self.plan, FedAlphaCDP):
             return float(self.plan.noise_multipliers[index])
         if isinstance(self.plan, FedCDP):
@@ -525,46 +487,30 @@ class ClientTraining(Counter[Any]):
         return _settings(self.plan, self._client).noise_multiplier
 
     def _checked(self) -> _Steps:
-        """Return the steps of a round, or raise where the client has too few records."""
         if isinstance(self.plan, PriFedSync):
             local = _settings(self.plan, self._client)
             if self._records != local.examples:
                 raise ParameterError("records", self._records, f"the plan's {local.examples}")
             return _Steps(None, local.batch_size, local.local_steps, local.batch_size)
         plan = self.plan
-        rates = {
-            RecordSampling.POISSON: plan.rate,
-            RecordSampling.TWO_STAGE_POISSON: plan.local_rate,
-            RecordSampling.TWO_STAGE: None,
-        }
-        coins = rates[plan.sampling]
-        whole = plan.local_rate == 1 and coins is None
-        if coins is None and not whole and self._records < plan.examples_per_client:
-            allowed = f"at least the plan's examples per client, {plan.examples_per_client}"
-            raise ParameterError("records", self._records, allowed)
-        if coins is not None:
+        if plan.sampling is not RecordSampling.TWO_STAGE:
+            coins = plan.rate if plan.sampling is RecordSampling.POISSON else plan.local_rate
             expected = float(coins * plan.examples_per_client)
             return _Steps(coins, None, plan.local_steps, expected)
+        whole = plan.local_rate == 1
+        if not whole and self._records < plan.examples_per_client:
+            allowed = f"at least the plan's examples per client, {plan.examples_per_client}"
+            raise ParameterError("records", self._records, allowed)
         batch = self._records if whole else plan.batch_size
         return _Steps(None, batch, plan.local_steps, float(plan.batch_size))
 
 
 def _settings(plan: PriFedSync, client: int) -> LocalTraining:
-    """Return what a client runs in each round of ``PriFedSync``, or raise."""
     settings = plan.settings
     if not isinstance(plan.clients, tuple):
         return settings[0]
     within = Domain(symbol="j", low=0, high=len(settings) - 1, typical=(0, 0), whole=True)
     return settings[_validate.count("client", client, within)]
-
-
-def _checked_rows(rows: Any, records: int, size: int) -> NDArray[np.float64]:
-    """Return the gradients of a batch, or raise without showing them."""
-    allowed = f"rows of numbers, {records} of length {size}"
-    table = array_of("gradients", rows, "fiu", allowed)
-    if table.shape != (records, size):
-        raise ParameterError("gradients", f"{table.dtype} of shape {table.shape}", allowed)
-    return table.astype(np.float64)
 
 
 def sanitized(
@@ -574,27 +520,24 @@ def sanitized(
     *,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return a client's parameters as it may send them: clipped about a center, with noise.
 
         center + [parameters - center]_(r/2) + Z,  Z of the density ``~ exp(-n |z| / (nu r))``
 
-    for the plan's n, r and finite noise; parameters and center are n finite numbers each.
+    for the plan's n, r and finite noise; parameters and center are n finite numbers each (Galli,
+    Biswas, Jung, Cucinotta and Palamidessi, "Group Privacy for Personalized Federated Learning",
+    2022, algorithm 2, which scales the noise by the length of the client's own update, and has no
+    guarantee).
 
     Guarantees:
-        **Where the center is public**, the same for all the client's data, any two of its data
-        sets send vectors at most r apart: the plan's account holds whatever the data, with exact
-        noise (``release.multivariate_laplace``).
+        **Where the center is public**, the same for all the client's data, any two of its data sets
+        send vectors at most r apart: the plan's account holds whatever the data, with exact noise.
 
         Where the center is the hypothesis that fits the client best, as the published algorithm has
         it, that depends on the data: two data sets whose messages, before noise, are d apart are
         told apart with a loss of at most ``n d / (nu r)``, and r bounds d only for data that choose
         the same hypothesis.
-
-    References:
-        Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group Privacy for Personalized Federated
-        Learning", 2022, algorithm 2 (which scales the noise by the length of the client's own
-        update, and has no guarantee).
 
     Example:
         >>> import hockeystick as hs
@@ -624,7 +567,7 @@ def sanitized(
     return np.asarray(middle + noisy)
 
 
-def lloyd_step(points: Any, centers: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def lloyd_step(points: Any, centers: Any) -> tuple[Floats, Integers]:
     """Return the centers after one step of Lloyd's algorithm, and the center each point was at.
 
     Each point goes to the nearest of one or more centers, the first of those alike; each center

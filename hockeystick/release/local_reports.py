@@ -4,11 +4,8 @@ All are drawn exactly, from ``bits``; with ``rng``, a ``numpy.random.Generator``
 from that generator's words. ``users`` is the number n of reports and ``share`` the h of users who
 hold a category. Estimates of shares are unbiased for any data, and may lie outside [0, 1]; errors
 are for fixed data, to a few units in the last place. Reports that say nothing have no estimate, and
-an infinite error.
-
-Of epsilon e and K categories, by Warner 1965 and Wang, Blocki, Li and Jha, "Locally Differentially
-Private Protocols for Frequency Estimation", USENIX Security 2017 (sections 4 and equations 5, 8 and
-9, which leave out the terms in h); RAPPOR by Erlingsson, Pihur and Korolova, CCS 2014.
+an infinite error. (Warner 1965; Wang, Blocki, Li and Jha, USENIX Security 2017, section 4, whose
+equations 5, 8 and 9 leave out the terms in h; RAPPOR: Erlingsson, Pihur and Korolova, CCS 2014.)
 
 >>> import hockeystick as hs
 >>> response = hs.RandomizedResponse(1.0986122886681098, categories=2)
@@ -28,13 +25,14 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, RandomizedResponse, UnaryEncoding
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
@@ -46,7 +44,9 @@ from hockeystick.release._values import (
     grid_of,
     of_kind,
     real_array,
+    released,
     root_up,
+    set_numbers,
     shaped,
 )
 from hockeystick.release.samplers import (
@@ -57,15 +57,16 @@ from hockeystick.release.samplers import (
     secret_bits,
     uniform_integers,
 )
-from hockeystick.release.samplers.bits import checked_words, coins
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from hockeystick.mechanisms.base import Mechanism
+from hockeystick.release.samplers.bits import (
+    POSITIVE,
+    Bools,
+    Floats,
+    Integers,
+    checked_words,
+    coins,
+)
 
 _SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
-_USERS: Final = whole_numbers("n", 1, (100, 10**7))
 _CATEGORIES: Final = Domain(symbol="K", low=1, high=10**9, typical=(2, 1000), whole=True)
 _SIZE: Final = Domain(symbol="m", low=1, high=2**20, typical=(16, 1024), whole=True)
 _COHORT: Final = Domain(symbol="cohort", low=0, high=2**32, typical=(0, 64), whole=True)
@@ -92,7 +93,52 @@ def source_of(rng: np.random.Generator | None, bits: Bits) -> Bits:
     return lambda count: rng.integers(2**64, size=count, dtype=np.uint64)
 
 
-def _kept(epsilon: float, others: int, size: int, bits: Bits) -> NDArray[np.bool_]:
+class LocalReports(NamedTuple):
+    """What shows with probability p for a user who holds a category, and q for one who does not.
+
+    Each number to a few units in the last place; ``gap`` is p - q. With ``s = e^-slope`` K
+    categories have 1 and s over ``1 + (K - 1) s``.
+    """
+
+    p: float
+    not_p: float
+    q: float
+    gap: float
+
+    @classmethod
+    def of(cls, mechanism: RandomizedResponse | UnaryEncoding | RAPPOR) -> LocalReports:
+        """Return what a mechanism's reports show."""
+        if isinstance(mechanism, RAPPOR):
+            half = 0.5 * mechanism.flip
+            return cls(1.0 - half, half, half, 1.0 - mechanism.flip)
+        others = mechanism.categories - 1 if isinstance(mechanism, RandomizedResponse) else 1
+        small, gap = math.exp(-_slope(mechanism)), -math.expm1(-_slope(mechanism))
+        whole = 1.0 + others * small
+        if isinstance(mechanism, UnaryEncoding) and mechanism.kind is Encoding.OPTIMIZED:
+            return cls(0.5, 0.5, small / whole, 0.5 * gap / whole)
+        return cls(1.0 / whole, others * small / whole, small / whole, gap / whole)
+
+    def frequencies(self, shown: Floats) -> Floats:
+        """Return ``h = (c/n - q) / (p - q)`` of the shares c/n of reports, or raise."""
+        if self.gap == 0.0:
+            raise ParameterError("mechanism", "noise alone", "one whose reports say something")
+        return np.asarray((shown - self.q) / self.gap)
+
+    def error(self, users: int, share: float) -> float:
+        """Return ``(h p (1 - p) + (1 - h) q (1 - q)) / (n (p - q)^2)``, inf where p is q."""
+        count = _validate.count("users", users, POSITIVE)
+        held = _validate.real("share", share, _SHARE)
+        spread = held * self.p * self.not_p + (1.0 - held) * self.q * (1.0 - self.q)
+        return spread / self.gap / self.gap / count if self.gap else math.inf
+
+
+def _slope(mechanism: RandomizedResponse | UnaryEncoding) -> float:
+    """Return the epsilon of a coin: half of the whole where two of them change."""
+    halved = isinstance(mechanism, UnaryEncoding) and mechanism.kind is Encoding.SYMMETRIC
+    return 0.5 * mechanism.epsilon if halved else mechanism.epsilon
+
+
+def _kept(epsilon: float, others: int, size: int, bits: Bits) -> Bools:
     """Return exact coins of probability ``1 / (1 + others exp(-epsilon))``."""
     from hockeystick.numerics.multiprecision import iv
 
@@ -106,13 +152,7 @@ def _kept(epsilon: float, others: int, size: int, bits: Bits) -> NDArray[np.bool
     return coins(around, size, bits)
 
 
-def _check_informative(epsilon: float) -> None:
-    if epsilon == 0.0:
-        raise ParameterError("epsilon", epsilon, "a number > 0 or inf, for reports that say more")
-
-
-def _bit_rows(reports: Any) -> NDArray[np.bool_]:
-    """Return at least one row of bits, or raise."""
+def _bit_rows(reports: Any) -> Bools:
     rows = np.asarray(reports)
     if rows.ndim != 2 or rows.dtype != np.bool_ or rows.shape[0] == 0:
         raise ParameterError("reports", reports, "an array of bits, one row for each report")
@@ -121,15 +161,15 @@ def _bit_rows(reports: Any) -> NDArray[np.bool_]:
 
 def response_reports(
     mechanism: RandomizedResponse,
-    values: ArrayLike,
+    values: Any,
     rng: np.random.Generator | None = None,
     *,
     bits: Bits = secret_bits,
-) -> NDArray[np.int64]:
-    """Return one report by randomized response for each category, integers from 0 to K - 1.
+) -> Integers:
+    """Return one report by randomized response for each category, an integer from 0 to K - 1.
 
-    The category itself with probability ``e^epsilon / (e^epsilon + K - 1)``, else one of the
-    others, all equally likely. Epsilon 0 reports any category; inf the category itself.
+    The category with probability ``e^epsilon / (e^epsilon + K - 1)``, else one of the others, all
+    equally likely.
     """
     of_kind(mechanism, RandomizedResponse)
     own, source = category_array("values", values, mechanism.categories), source_of(rng, bits)
@@ -141,20 +181,16 @@ def response_reports(
     return np.where(truly, own, other)
 
 
-def response_frequencies(mechanism: RandomizedResponse, reports: ArrayLike) -> NDArray[np.float64]:
-    """Return estimates of the share of users in each of the K categories, which add up to 1.
+def response_frequencies(mechanism: RandomizedResponse, reports: Any) -> Floats:
+    """Return estimates of the shares of the K categories, which add up to 1.
 
     ``h = ((c/n) (e^epsilon + K - 1) - 1) / (e^epsilon - 1)``, where c of n >= 1 reports show it.
     """
-    of_kind(mechanism, RandomizedResponse)
-    shown = category_array("reports", reports, mechanism.categories)
+    count = of_kind(mechanism, RandomizedResponse).categories
+    shown = category_array("reports", reports, count)
     if shown.size == 0:
         raise ParameterError("reports", reports, "at least one report")
-    _check_informative(mechanism.epsilon)
-    shares = np.bincount(shown, minlength=mechanism.categories) / shown.size
-    small = math.exp(-mechanism.epsilon)
-    inflated = shares * (1.0 + (mechanism.categories - 1) * small) - small
-    return np.asarray(inflated / -math.expm1(-mechanism.epsilon), dtype=np.float64)
+    return LocalReports.of(mechanism).frequencies(np.bincount(shown, minlength=count) / shown.size)
 
 
 def response_error(mechanism: RandomizedResponse, users: int, share: float) -> float:
@@ -168,87 +204,55 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
         >>> f"{hs.release.response_error(response, users=1000, share=0.3):.9f}"
         '0.005026993'
     """
-    of_kind(mechanism, RandomizedResponse)
-    count = _validate.count("users", users, _USERS)
-    held = _validate.real("share", share, _SHARE)
-    if mechanism.epsilon == 0.0:
-        return math.inf
-    others, small = mechanism.categories - 2, math.exp(-mechanism.epsilon)
-    gap = -math.expm1(-mechanism.epsilon)
-    return small * ((1.0 + others * small) / gap + held * others) / gap / count
+    return LocalReports.of(of_kind(mechanism, RandomizedResponse)).error(users, share)
 
 
 def unary_reports(
     mechanism: UnaryEncoding,
-    values: ArrayLike,
+    values: Any,
     categories: int,
     rng: np.random.Generator | None = None,
     *,
     bits: Bits = secret_bits,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return one row of K randomized bits for each category, an integer from 0 to K - 1.
 
     The bit of the user's category is 1 with probability p, each other one with probability q.
-    Epsilon 0 reports fair coins.
     """
     known, source = of_kind(mechanism, UnaryEncoding), source_of(rng, bits)
     columns = _validate.count("categories", categories, _CATEGORIES)
     own = category_array("values", values, columns)
-    optimized = known.kind is Encoding.OPTIMIZED
-    slope = known.epsilon if optimized else 0.5 * known.epsilon
-    rows = ~_kept(slope, 1, own.size * columns, source).reshape(own.size, columns)
-    place = np.arange(own.size), own
-    rows[place] = bernoulli(0.5, own.size, bits=source) if optimized else ~rows[place]
+    rows = ~_kept(_slope(known), 1, own.size * columns, source).reshape(own.size, columns)
+    place, fair = (np.arange(own.size), own), known.kind is Encoding.OPTIMIZED
+    rows[place] = bernoulli(0.5, own.size, bits=source) if fair else ~rows[place]
     return rows
 
 
-def unary_frequencies(mechanism: UnaryEncoding, reports: ArrayLike) -> NDArray[np.float64]:
-    """Return estimates of the share of users in each category.
-
-    ``h = (c/n - q) / (p - q)``, where c of n >= 1 reports have the category's bit.
-    """
-    epsilon = of_kind(mechanism, UnaryEncoding).epsilon
-    shares = _bit_rows(reports).mean(axis=0)
-    _check_informative(epsilon)
-    optimized = mechanism.kind is Encoding.OPTIMIZED
-    small = math.exp(-epsilon if optimized else -0.5 * epsilon)
-    falsely = small / (1.0 + small)
-    gap = 0.5 * math.tanh(0.5 * epsilon) if optimized else math.tanh(0.25 * epsilon)
-    return np.asarray((shares - falsely) / gap, dtype=np.float64)
+def unary_frequencies(mechanism: UnaryEncoding, reports: Any) -> Floats:
+    """Return ``h = (c/n - q) / (p - q)`` for each category, whose bit c of n >= 1 reports have."""
+    own = LocalReports.of(of_kind(mechanism, UnaryEncoding))
+    return own.frequencies(_bit_rows(reports).mean(axis=0))
 
 
 def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
     """Return the mean squared error of a category's estimate.
 
-        (h p (1 - p) + (1 - h) q (1 - q)) / (n (p - q)^2)
-
     ``e^(epsilon/2) / (n (e^(epsilon/2) - 1)^2)`` for the symmetric encoding, whatever h, and
     ``4 e^epsilon / (n (e^epsilon - 1)^2) + h/n`` for the optimized one.
     """
-    of_kind(mechanism, UnaryEncoding)
-    count = _validate.count("users", users, _USERS)
-    held = _validate.real("share", share, _SHARE)
-    if mechanism.epsilon == 0.0:
-        return math.inf
-    optimized = mechanism.kind is Encoding.OPTIMIZED
-    slope = mechanism.epsilon if optimized else 0.5 * mechanism.epsilon
-    gap = -math.expm1(-slope)
-    common = math.exp(-slope) / gap / gap
-    return (4.0 * common + held) / count if optimized else common / count
+    return LocalReports.of(of_kind(mechanism, UnaryEncoding)).error(users, share)
 
 
-def rappor_filters(
-    mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0
-) -> NDArray[np.bool_]:
+def rappor_filters(mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0) -> Bools:
     """Return the Bloom filter of each value, a text or an integer: at most k of m bits are set.
 
-    Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` is set for each j of the k hashes, the same on
-    every machine. No noise: a filter tells its value. An integer counts as the text of its digits.
-    k is at most 10,000, m from 1 to 2^20, the cohort from 0 to 2^32.
+    Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` for each j of the k hashes, the same on every
+    machine; an integer counts as the text of its digits. There is no noise: a filter tells its
+    value. k is at most 10,000, m from 1 to 2^20, the cohort from 0 to 2^32.
     """
     hashes = of_kind(mechanism, RAPPOR).hashes
     if hashes > _MOST_HASHES:
-        raise ParameterError("hashes", hashes, f"an integer up to {_MOST_HASHES:,}, to be hashed")
+        raise ParameterError("hashes", hashes, f"at most {_MOST_HASHES:,} where values are hashed")
     width = _validate.count("size", size, _SIZE)
     group = _validate.count("cohort", cohort, _COHORT)
     texts = _texts(values)
@@ -261,12 +265,12 @@ def rappor_filters(
 
 def rappor_reports(
     mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0, bits: Bits = secret_bits
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return the permanent randomized response of each user: a Bloom filter of m bits with noise.
 
-    Each bit of the value's filter (``rappor_filters``) is replaced by a fair coin with probability
-    f, the larger of its float and its decimal reading. A user who reports one value again sends the
-    same report, or ``rappor_again`` of it; noise drawn anew is another run of the mechanism.
+    Each bit of ``rappor_filters`` is replaced by a fair coin with probability f, the larger of its
+    float and its decimal reading. A user who reports one value again sends the same report, or
+    ``rappor_again`` of it; noise drawn anew is another run of the mechanism.
 
     Example:
         >>> import hockeystick as hs
@@ -283,8 +287,8 @@ def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
     """Return what one instantaneous report, ``rappor_again`` with flip g, tells by itself.
 
     Its flip is ``1 - (1 - f)(1 - g)``, rounded down, to the side of less privacy (theorem 2, with
-    ``q = 1 - g/2`` and ``p = g/2``). Whoever sees any number of a user's instantaneous reports
-    learns at most the permanent response.
+    ``q = 1 - g/2`` and ``p = g/2``). Any number of a user's reports tells at most the permanent
+    one.
     """
     first = Fraction(of_kind(mechanism, RAPPOR).flip)
     second = Fraction(_validate.real("flip", flip, _FLIP))
@@ -296,39 +300,31 @@ def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
 
 
 def rappor_again(
-    mechanism: RAPPOR, reports: ArrayLike, flip: float, *, bits: Bits = secret_bits
-) -> NDArray[np.bool_]:
+    mechanism: RAPPOR, reports: Any, flip: float, *, bits: Bits = secret_bits
+) -> Bools:
     """Return an instantaneous randomized response of each permanent one, a row of bits.
 
     Each bit is replaced by a fair coin with probability g, the flip, afresh in each call:
-    post-processing, so that any number of these cost at most what the permanent reports do. One
-    alone is a report of ``rappor_once(mechanism, flip)``, which is also what estimates take.
+    post-processing. One alone is a report of ``rappor_once(mechanism, flip)``, which is also what
+    estimates take.
     """
     of_kind(mechanism, RAPPOR)
     g = _validate.real("flip", flip, _FLIP)
     return _flipped(_bit_rows(reports), largest_reading(g), bits)
 
 
-def rappor_shares(mechanism: RAPPOR, reports: ArrayLike) -> NDArray[np.float64]:
-    """Return estimates of the share of users whose filter has each bit.
-
-    ``t = (c/n - f/2) / (1 - f)``, where c of n >= 1 reports have the bit.
-    """
-    flip = of_kind(mechanism, RAPPOR).flip
-    rows = _bit_rows(reports)
-    if flip == 1.0:
-        raise ParameterError("flip", 1.0, "a number below 1, for reports that say more")
-    return np.asarray((rows.mean(axis=0) - 0.5 * flip) / (1.0 - flip), dtype=np.float64)
+def rappor_shares(mechanism: RAPPOR, reports: Any) -> Floats:
+    """Return ``(c/n - f/2) / (1 - f)`` for each bit, which c of n >= 1 reports have."""
+    own = LocalReports.of(of_kind(mechanism, RAPPOR))
+    return own.frequencies(_bit_rows(reports).mean(axis=0))
 
 
-def rappor_frequencies(
-    mechanism: RAPPOR, reports: ArrayLike, values: Any, *, cohort: int = 0
-) -> NDArray[np.float64]:
+def rappor_frequencies(mechanism: RAPPOR, reports: Any, values: Any, *, cohort: int = 0) -> Floats:
     """Return estimates of the share of users who hold each of some values, by least squares.
 
     The h that brings ``X h`` nearest to ``rappor_shares``, X with a candidate's filter in each
-    column; these have to be linearly independent, as those of more candidates than bits are not.
-    A user who holds another value counts for those whose bits are alike.
+    column; these have to be linearly independent. A user who holds another value counts for those
+    whose bits are alike.
     """
     shares = rappor_shares(mechanism, reports)
     design = _design(mechanism, values, shares.size, cohort)
@@ -337,25 +333,18 @@ def rappor_frequencies(
 
 def rappor_error(
     mechanism: RAPPOR, users: int, values: Any, size: int, *, cohort: int = 0
-) -> NDArray[np.float64]:
-    """Return the standard error of each candidate's estimate.
-
-        sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))
+) -> Floats:
+    """Return ``sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))``, candidates' standard errors.
 
     Single bits' estimates have it with 1 for the first factor.
     """
-    flip = of_kind(mechanism, RAPPOR).flip
-    count = _validate.count("users", users, _USERS)
+    bit = LocalReports.of(of_kind(mechanism, RAPPOR)).error(users, 0.0)
     design = _design(mechanism, values, _validate.count("size", size, _SIZE), cohort)
-    if flip == 1.0:
-        return np.full(design.shape[1], math.inf)
-    bit = math.sqrt(0.5 * flip * (1.0 - 0.5 * flip) / count) / (1.0 - flip)
-    inverse = np.linalg.pinv(design)
-    return np.asarray(bit * np.sqrt(np.square(inverse).sum(axis=1)), dtype=np.float64)
+    lengths = np.linalg.norm(np.linalg.pinv(design), axis=1)
+    return np.asarray(math.sqrt(bit) * lengths, dtype=np.float64)
 
 
-def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> NDArray[np.float64]:
-    """Return the candidates' filters as columns, or raise where they are dependent."""
+def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> Floats:
     design = rappor_filters(mechanism, values, size, cohort=cohort).T.astype(np.float64)
     if np.linalg.matrix_rank(design) < design.shape[1]:
         allowed = "different candidates whose filters are linearly independent"
@@ -363,48 +352,41 @@ def _design(mechanism: RAPPOR, values: Any, size: int, cohort: int) -> NDArray[n
     return design
 
 
-def _flipped(rows: NDArray[np.bool_], flip: Fraction, bits: Bits) -> NDArray[np.bool_]:
-    """Return bits each of which is replaced by a fair coin with some probability."""
+def _flipped(rows: Bools, flip: Fraction, bits: Bits) -> Bools:
     changed = bernoulli(min(flip, Fraction(1)) / 2, rows.size, bits=bits)
     return np.asarray(rows ^ changed.reshape(rows.shape), dtype=np.bool_)
 
 
 def _texts(values: Any) -> list[str]:
-    """Return texts, integers as their digits, or raise without showing them."""
-    array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
-    plain = array.ndim == 1 and array.size > 0
-    if not plain or not all(
-        isinstance(one, str | int | np.integer) and not isinstance(one, bool) for one in array
-    ):
+    array = np.array(values, dtype=object)
+    kinds = {type(one) for one in array} if array.ndim == 1 else set()
+    if not kinds or not all(issubclass(kind, str | int) and kind is not bool for kind in kinds):
         raise ParameterError("values", type(values).__name__, "a row of texts or of integers")
     return [str(one) for one in array]
 
 
 def _places(text: str, hashes: int, size: int, cohort: int) -> list[int]:
-    """Return the bits that a value sets."""
     encoded = text.encode("utf-8", "surrogatepass")
     salts = (index.to_bytes(8, "big") + cohort.to_bytes(8, "big") for index in range(hashes))
     digests = (hashlib.blake2b(encoded, digest_size=16, salt=salt).digest() for salt in salts)
     return [int.from_bytes(digest, "big") % size for digest in digests]
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class LocalMean(ABC):
     """How each of n users reports a number in [low, high], epsilon-DP, and what their mean is.
 
-    Epsilon is in (0, inf], and low below high, both finite.
+    Epsilon is in (0, inf], low below high, both finite. Reports are unbiased for their values.
     """
 
     epsilon: float
-    low: float
-    high: float
+    low: float = -1.0
+    high: float = 1.0
 
-    def __init__(self, epsilon: float, low: float = -1.0, high: float = 1.0) -> None:
-        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon, _EPSILON))
-        object.__setattr__(self, "low", _validate.real("low", low, _END))
-        object.__setattr__(self, "high", _validate.real("high", high, _END))
+    def __post_init__(self) -> None:
+        set_numbers(self, epsilon=_EPSILON, low=_END, high=_END)
         if not self.low < self.high:
-            raise ParameterError("high", high, f"a number > low, which is {self.low:g}")
+            raise ParameterError("high", self.high, f"a number > low, which is {self.low:g}")
 
     @property
     @abstractmethod
@@ -413,25 +395,25 @@ class LocalMean(ABC):
 
     def reports(
         self, values: Any, rng: np.random.Generator | None = None, *, bits: Bits = secret_bits
-    ) -> NDArray[np.float64]:
-        """Return one report for each value, whose mean over the randomness is the value."""
+    ) -> Floats:
+        """Return one report for each value."""
         return self._reports(self._values(values), source_of(rng, bits))
 
     @abstractmethod
-    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]: ...
+    def _reports(self, values: Floats, bits: Bits) -> Floats: ...
 
     @abstractmethod
     def error(self, values: Any) -> float:
         """Return the mean squared error of the estimate, for these data."""
 
     def estimate(self, reports: Any) -> float:
-        """Return the mean of one or more reports, an unbiased estimate of that of the values."""
+        """Return the mean of one or more reports."""
         return float(real_array("reports", reports, -_ANY, _ANY).mean())
 
-    def _values(self, values: Any) -> NDArray[np.float64]:
+    def _values(self, values: Any) -> Floats:
         return real_array("values", values, self.low, self.high)
 
-    def _scaled(self, values: Any) -> NDArray[np.float64]:
+    def _scaled(self, values: Any) -> Floats:
         """Return numbers scaled to [-1, 1], the ends exactly: beyond them bits would tell more."""
         known = self._values(values)
         both = (known - self.low) - (self.high - known)
@@ -442,11 +424,10 @@ class LocalMean(ABC):
 class OneBitMean(LocalMean):
     """A number as one bit: one of two values, the likelier the nearer its end is.
 
-    With ``y`` the number scaled to [-1, 1] and ``tau = tanh(epsilon/2)``, the report is
-    ``+1/tau`` with probability ``(1 + tau y) / 2``, else ``-1/tau``, scaled back. Its mean squared
-    error is ``(w/2)^2 (1/tau^2 - mean of y^2) / n``, w the width of the interval. The number is
-    rounded to an end at random, and the end reported by binary randomized response (Duchi, Jordan
-    and Wainwright, FOCS 2013).
+    With ``y`` the number scaled to [-1, 1] and ``tau = tanh(epsilon/2)``, the report is ``+1/tau``
+    with probability ``(1 + tau y) / 2``, else ``-1/tau``, scaled back: an end drawn at random, and
+    reported by binary randomized response. The mean squared error is ``(w/2)^2 (1/tau^2 - mean of
+    y^2) / n``, w the width of the interval (Duchi, Jordan and Wainwright, FOCS 2013).
 
     Example:
         >>> import hockeystick as hs
@@ -461,7 +442,7 @@ class OneBitMean(LocalMean):
     def mechanism(self) -> RandomizedResponse:
         return RandomizedResponse(self.epsilon, 2)
 
-    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]:
+    def _reports(self, values: Floats, bits: Bits) -> Floats:
         # 53 bits of a word against a multiple of 2^-53.
         steps = np.rint(np.ldexp(0.5 + 0.5 * self._scaled(values), 53)).astype(np.uint64)
         ends = (checked_words(bits, steps.size) >> np.uint64(11) < steps).astype(np.int64)
@@ -492,14 +473,13 @@ class LaplaceMean(LocalMean):
     def mechanism(self) -> Laplace:
         return Laplace(0.0 if self.epsilon == math.inf else 1.0 / self.epsilon)
 
-    def _reports(self, values: NDArray[np.float64], bits: Bits) -> NDArray[np.float64]:
+    def _reports(self, values: Floats, bits: Bits) -> Floats:
         scale = self.mechanism.scale
         if scale == 0.0:
             return values
         grid = grid_of(self.mechanism, scale, self.high - self.low, 1)
-        steps = grid.steps("values", values - self.low)
-        noisy = grid.floats(steps + rounded_laplace(grid.scale, values.size, bits=bits))
-        return np.asarray(self.low + noisy)
+        away = values - self.low
+        return self.low + released(grid, away, self.mechanism, None, rounded_laplace, bits)
 
     def error(self, values: Any) -> float:
         scale = (self.high - self.low) / self.epsilon
@@ -508,14 +488,14 @@ class LaplaceMean(LocalMean):
 
 def gaussian_reports(
     mechanism: Gaussian, values: Any, norm: float, *, bits: Bits = secret_bits
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return each user's vector, clipped to a norm, plus Gaussian noise of the user's own.
 
-    With C the norm, from 1e-100 to 1e100 and public, and z the finite noise multiplier in units of
-    2C, ``v min(1, C/||v||) + N(0, (2 C z)^2 I)``: two values of one user are at most 2C apart.
-    Values are a row of numbers, one for each user, or one row of up to 2^18 for each. Each row
-    costs its user what the mechanism does, under replace-one, as ``gaussian`` with the sensitivity
-    ``2 C (1 + 2^-30)``, which covers the round-off of clipping (Kasiviswanathan et al., FOCS 2008).
+    ``v min(1, C/||v||) + N(0, (2 C z)^2 I)``, with C the public norm, from 1e-100 to 1e100, and z
+    the finite noise multiplier in units of 2C, how far two values of one user may be apart. Values
+    are a row of numbers, one for each user, or one row of up to 2^18 for each. Each row costs its
+    user what the mechanism does, under replace-one, as ``gaussian`` with the sensitivity ``2 C (1 +
+    2^-30)``, which covers the round-off of clipping (Kasiviswanathan et al., FOCS 2008).
 
     Example:
         >>> import hockeystick as hs
@@ -523,49 +503,46 @@ def gaussian_reports(
         (2, 2)
     """
     known = of_kind(mechanism, Gaussian)
-    given = _one_or_two_axes("values", values, "user")
+    given = _one_or_two_axes("values", values)
     rows = given.reshape(given.shape[0], -1)
     grid = _gaussian_grid(known, norm, rows.shape[1])
-    steps = grid.steps("values", _clipped(rows, float(norm)))
-    if known.noise_multiplier > 0.0:
-        steps = steps + rounded_gaussian(grid.scale, steps.size, bits=bits).reshape(steps.shape)
-    return grid.floats(steps).reshape(given.shape)
+    draw = rounded_gaussian if known.noise_multiplier > 0.0 else None
+    return released(grid, _clipped(rows, float(norm)), known, None, draw, bits).reshape(given.shape)
 
 
-def gaussian_mean(mechanism: Gaussian, reports: Any) -> NDArray[np.float64]:
+def gaussian_mean(mechanism: Gaussian, reports: Any) -> Floats:
     """Return the mean of the reports, entry by entry: unbiased for that of the clipped vectors."""
     of_kind(mechanism, Gaussian)
-    return np.asarray(_one_or_two_axes("reports", reports, "report").mean(axis=0), np.float64)
+    return np.asarray(_one_or_two_axes("reports", reports).mean(axis=0), np.float64)
 
 
 def gaussian_error(mechanism: Gaussian, users: int, norm: float, *, entries: int = 1) -> float:
-    """Return the standard error of each entry of the mean, ``2 C z / sqrt(n)``, for d entries each.
+    """Return the standard error of the mean of reports of d entries, in each of them.
 
-    That of the noise that is drawn, which is above it by a share of ``2^-15`` at most.
+    ``2 C z / sqrt(n)``, of the noise that is drawn, which is larger by at most ``2^-15``.
     """
     known = of_kind(mechanism, Gaussian)
-    count = _validate.count("users", users, _USERS)
+    count = _validate.count("users", users, POSITIVE)
     grid = _gaussian_grid(known, norm, entries)
     return math.ldexp(grid.scale, grid.exponent) / math.sqrt(count)
 
 
-def _one_or_two_axes(name: str, values: Any, whose: str) -> NDArray[np.float64]:
-    allowed = f"a row of one or more numbers, or one row of them for each {whose}"
+def _one_or_two_axes(name: str, values: Any) -> Floats:
+    allowed = "a row of one or more numbers, or one row of them for each user"
     return shaped(name, values, allowed, lambda given: given.ndim in (1, 2) and given.size)
 
 
 def _gaussian_grid(mechanism: Gaussian, norm: float, entries: int) -> Grid:
-    """Return the grid for reports of vectors of some length and norm."""
     length = _validate.count("entries", entries, _ENTRIES)
     reach = largest_reading(_validate.real("norm", norm, _NORM)) * 2 * _CLIPPED
     return grid_of(mechanism, mechanism.noise_multiplier, reach, root_up(length))
 
 
-def _clipped(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+def _clipped(rows: Floats, norm: float) -> Floats:
     """Return rows scaled to a norm of C, up to round-off, those above it; others as they are.
 
-    Each is measured by its largest entry, so that no square overflows, and none that counts
-    underflows. A sum of d squares is off by d + 1 units in the last place at most.
+    Measured by the largest entry, so that no square overflows, and none that counts underflows: a
+    sum of d squares is off by d + 1 units in the last place at most.
     """
     largest = np.abs(rows).max(axis=1, keepdims=True)
     shape = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0.0)

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, final
+from typing import Any, Final, Generic, TypeVar, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace
@@ -28,7 +27,7 @@ from hockeystick.mechanisms.selection.sparse_vector import (
 from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.release._values import integers, of_kind, sensitivity_of, shaped, yes_or_no
-from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
+from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.noise.arrays import integer_noise
 from hockeystick.release.samplers import (
     Bits,
@@ -40,16 +39,12 @@ from hockeystick.release.samplers import (
     secret_bits,
     uniform_integers,
 )
-from hockeystick.release.samplers.bits import checked_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import POSITIVE, Integers, checked_words
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Candidate = TypeVar("_Candidate")
 _Output = TypeVar("_Output")
 
-_PARTITIONS: Final = whole_numbers("k", 1, (1, 100))
 _RUNNABLE: Final = (
     "a PartitionSelection with DiscreteGaussian or DiscreteLaplace noise, whose numbers are exact"
 )
@@ -74,13 +69,15 @@ def exponential(
     """Return the place of a candidate, from 0, with probability exponential in its score.
 
     ``P(i)`` is proportional to ``exp(epsilon scores_i / (2 S))`` with S the sensitivity; to
-    ``exp(epsilon scores_i / S)`` where all scores move the same way. Epsilon 0 draws one of all
-    alike, inf the first of the best; equal scores are equally likely at any other epsilon.
+    ``exp(epsilon scores_i / S)`` where all scores move the same way (``monotone``), as counts under
+    add-remove do. Epsilon 0 draws one of all alike, inf the first of the best; equal scores are
+    equally likely at any other epsilon (McSherry and Talwar 2007).
 
     Guarantees:
         That of the mechanism: the place of the largest ``scores_i + (2 S / epsilon) G_i`` of real
         numbers, with Gumbel noise G_i and scores as the binary fractions that they are, exactly,
-        for the larger reading of S and the smaller one of epsilon, float or decimal.
+        for the larger reading of S and the smaller one of epsilon, float or decimal (Durfee and
+        Rogers, NeurIPS 2019; Ilvento, CCS 2020).
 
     Args:
         mechanism: What is run, and charged.
@@ -88,11 +85,7 @@ def exponential(
             ``2^53`` in size. The number of candidates is public.
         sensitivity: The most S that any of the *floats* given moves between neighbouring data sets;
             a finite number > 0 in the scores' unit.
-        monotone: Whether between two neighbouring data sets all scores move the same way, as
-            counts under add-remove do.
-
-    References:
-        McSherry and Talwar 2007; Durfee and Rogers, NeurIPS 2019 (Gumbel noise); Ilvento, CCS 2020.
+        monotone: Whether between two neighbouring data sets all scores move the same way.
 
     Example:
         >>> import hockeystick as hs
@@ -133,13 +126,10 @@ def permute_and_flip(
 ) -> int:
     """Return the candidate that permute-and-flip selects; all else is as for ``exponential``.
 
-    Candidates in random order are accepted with probability
-    ``exp(epsilon (scores_i - best) / (2 S))``, without the 2 where all scores move the same way;
-    the first that is accepted is returned. Drawn as the place of the largest
-    ``scores_i + (2 S / epsilon) E_i`` with exponential noise, which has this distribution.
-
-    References:
-        McKenna and Sheldon, NeurIPS 2020; Ding, Kifer, Sayed, Steinke, Wang, Xiao and Zhang 2021.
+    Candidates in random order are accepted with probability ``exp(epsilon (scores_i - best) / (2
+    S))``, without the 2 where all scores move the same way; the first that is accepted is returned.
+    Drawn as the place of the largest ``scores_i + (2 S / epsilon) E_i`` with exponential noise
+    (McKenna and Sheldon, NeurIPS 2020; Ding et al. 2021).
     """
     own = of_kind(mechanism, PermuteAndFlip)
     return _selected(own, RealNoise.EXPONENTIAL, scores, sensitivity, monotone, charge, bits)
@@ -177,9 +167,10 @@ def above_threshold(
 ) -> ThresholdQueries:
     """Return a run that says of one query after the other whether it is above a threshold.
 
-    It ends with the first query that is: with the first i for which
-    ``answer_i + S b Z_i >= threshold + S a Z``, a and b the mechanism's finite threshold and query
-    scales, and its noises, all fresh. Scale 0 leaves out that noise.
+    It ends with the first that is: the first i for which ``answer_i + S b Z_i >= threshold + S a
+    Z``, a and b the mechanism's finite threshold and query scales, and its noises, all fresh. Scale
+    0 leaves out that noise (Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017: variants that
+    are not private).
 
     Guarantees:
         That of the mechanism, which is charged once, here, whatever the number of queries, which
@@ -192,19 +183,14 @@ def above_threshold(
         sensitivity: The most S that any of the *floats* asked moves between neighbouring data sets;
             a finite number > 0 in the answers' unit.
 
-    References:
-        Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017 (variants that are not private).
-
     Example:
         >>> import hockeystick as hs
-        >>> run = hs.release.above_threshold(
-        ...     hs.mechanisms.AboveThreshold(2, 4), 1000, sensitivity=1
-        ... )
+        >>> run = hs.release.above_threshold(hs.mechanisms.AboveThreshold(2, 4), 1000, 1)
         >>> [run.above(count) for count in (3, 12, 5000)], run.ended
         ([False, False, True], True)
     """
     own = of_kind(mechanism, AboveThreshold)
-    return ThresholdQueries(own, own, 1, threshold, sensitivity, charge, bits)
+    return ThresholdQueries(own, threshold, sensitivity, charge, bits)
 
 
 def sparse_vector(
@@ -220,35 +206,27 @@ def sparse_vector(
     As ``above_threshold``, begun again with fresh noise of the threshold after each "above", until
     there are ``mechanism.positives`` of them, all charged at once (Dwork and Roth 2014, algorithm
     2). Where the mechanism names the largest number of queries for each positive, as many "below"
-    use up one of the positives. No answer is released.
+    use up one of the positives.
     """
     own = of_kind(mechanism, SparseVector)
-    return ThresholdQueries(own, own.once, own.positives, threshold, sensitivity, charge, bits)
+    return ThresholdQueries(own, threshold, sensitivity, charge, bits)
 
 
 @final
 class ThresholdQueries(ChargedRun):
-    """A run that compares queries with a noisy threshold: made by the two functions above.
-
-    Several threads may ask it.
-    """
+    """A run that compares queries with a noisy threshold, for several threads too."""
 
     __slots__ = ("_asked", "_bits", "_left", "_lock", "_once", "_sensitivity", "_threshold", "_top")
 
     def __init__(
-        self,
-        mechanism: AboveThreshold | SparseVector,
-        once: AboveThreshold,
-        positives: int,
-        threshold: float,
-        sensitivity: float,
-        charge: Charged | None,
-        bits: Bits,
+        self, mechanism: Any, threshold: float, sensitivity: float, charge: Any, bits: Bits
     ) -> None:
+        alone = isinstance(mechanism, AboveThreshold)
+        once = mechanism if alone else mechanism.once
         if max(once.threshold_scale, once.query_scale) == math.inf:
             raise ParameterError("mechanism", mechanism, "of finite scales where it is run")
         super().__init__()
-        self._once, self._left, self._bits = once, positives, bits
+        self._once, self._left, self._bits = once, 1 if alone else mechanism.positives, bits
         self._threshold = _number("threshold", threshold)
         self._sensitivity = sensitivity_of(sensitivity)
         self._lock, self._asked = Lock(), 0
@@ -287,7 +265,6 @@ class ThresholdQueries(ChargedRun):
 
 
 def _number(name: str, value: Any) -> Fraction:
-    """Return one finite number exactly, or raise."""
     return Fraction(float(shaped(name, value, "one finite number", lambda one: one.ndim == 0)))
 
 
@@ -302,16 +279,13 @@ def partition_selection(
 
     ``{p: users[p] + Z_p : users[p] + Z_p >= threshold}`` for the numbers of users, from 1 to 2^62,
     of each partition that any user has; all noises are fresh integers, of ``DiscreteGaussian`` or
-    ``DiscreteLaplace``. No partitions at all are charged as any other.
+    ``DiscreteLaplace`` (Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009).
 
     Guarantees:
         That of the mechanism, where each user was counted once in each of at most
         ``mechanism.partitions`` partitions: ``users_by_partition`` sees to it. Noisy numbers are
         compared with the larger reading of the threshold, and shown in the order of the sorted
         keys, which does not depend on who is not shown.
-
-    References:
-        Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009.
 
     Example:
         >>> import hockeystick as hs
@@ -335,16 +309,15 @@ def users_by_partition(
     """Return the number of users of each partition, each user counted in at most k of them.
 
     Pairs are of a user and a partition, any number of times each. A user of more than
-    ``partitions`` k different ones is counted in k of these, all choices being equally likely:
-    whatever the others do, in at most k of the counts, by at most 1. The numbers are private: they
-    are for ``partition_selection``, not for anybody to see.
+    ``partitions`` k different ones is counted in k of these, all choices being equally likely. The
+    numbers are private: they are for ``partition_selection``, not for anybody to see.
 
     Example:
         >>> import hockeystick as hs
         >>> hs.release.users_by_partition([("ann", "gym"), ("ann", "gym"), ("bob", "gym")], 2)
         {'gym': 2}
     """
-    most = _validate.count("partitions", partitions, _PARTITIONS)
+    most = _validate.count("partitions", partitions, POSITIVE)
     counts: dict[_Key, int] = {}
     for own in _by_user(pairs).values():
         kept = list(own)
@@ -356,7 +329,6 @@ def users_by_partition(
 
 
 def _by_user(pairs: Any) -> dict[Hashable, dict[Any, None]]:
-    """Return the different partitions of each user, or raise."""
     if not _validate.has_several(pairs) or isinstance(pairs, str | Mapping):
         raise ParameterError("pairs", type(pairs).__name__, _PAIRS)
     found: dict[Hashable, dict[Any, None]] = {}
@@ -372,8 +344,7 @@ def _by_user(pairs: Any) -> dict[Hashable, dict[Any, None]]:
     return found
 
 
-def _sorted_counts(users: Any) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the partitions in order and their numbers of users, or raise."""
+def _sorted_counts(users: Any) -> tuple[list[Any], Integers]:
     if not isinstance(users, Mapping):
         raise ParameterError("users", type(users).__name__, _COUNTS)
     try:
@@ -409,13 +380,12 @@ def grid_search(
 ) -> Best[_Candidate, _Output]:
     """Run each candidate of a fixed list once, and return the best.
 
-    All runs together cost ``mechanism ** k`` for k candidates, by composition, whoever sees them.
-    They are charged before the first begins, also where one fails. Of equal scores the first is the
+    All runs together cost ``mechanism ** k`` for k candidates, by composition, whoever sees them;
+    they are charged before the first begins, also where one fails. Of equal scores the first is the
     best; nan is the worst.
 
     Args:
-        mechanism: What one run costs, whichever candidate it is of: all of a run, its score on
-            private data included.
+        mechanism: What one run costs, of any candidate, its score on private data included.
         candidates: One or more hyperparameters, chosen without looking at the data.
         run: What trains with a candidate and returns its output and its score; larger is better.
             It does not charge by itself what is charged here.
@@ -427,11 +397,10 @@ def grid_search(
         (2, 'Gaussian (noise multiplier 5) x 3')
     """
     whole = checked("mechanism", mechanism)
-    known = _checked_candidates(candidates)
-    called = _checked_run(run)
+    known = _checked_search(candidates, run)
     total = whole ** len(known)
     book(checked_charge(charge), total)
-    scored = [(one, *_scored(called(one))) for one in known]
+    scored = [(one, *_scored(run(one))) for one in known]
     candidate, output, score = max(scored, key=lambda found: _rank(found[2]))
     return Best(candidate, output, score, total)
 
@@ -447,20 +416,16 @@ def random_search(
     """Run a secret, random number of candidates, each drawn afresh, and return the best run.
 
     All else is as for ``grid_search``; a candidate that is listed twice is drawn twice as often,
-    and runs have to be independent. None where the number of runs that was drawn is 0.
+    and runs have to be independent. None where the number of runs that was drawn is 0 (Papernot and
+    Steinke, ICLR 2022; Liu and Talwar, STOC 2019).
 
     Guarantees:
         That of ``RandomStopping``: the number of runs and each run's candidate are drawn exactly.
         Nothing of the other runs, and not their number, may be shown to those who see what is
-        released: no progress, no log, no time.
-
-        And no error: one that a run raises ends the search, and tells whoever sees it that there
-        were at least as many runs, and whatever its text shows: no theorem covers it. Where data
-        can make a run fail, that it failed is part of its output, has to be as private as the rest,
-        and is to be returned, as a fixed output with the score nan.
-
-    References:
-        Papernot and Steinke, ICLR 2022; Liu and Talwar, STOC 2019.
+        released: no progress, no log, no time. And no error: one that a run raises ends the search,
+        and tells that there were at least as many runs, and whatever its text shows: no theorem
+        covers it. Where data can make a run fail, that it failed is part of its output, and is to
+        be returned, as a fixed output with the score nan.
 
     Example:
         >>> import hockeystick as hs
@@ -471,35 +436,28 @@ def random_search(
         True
     """
     own = of_kind(mechanism, RandomStopping)
-    known = _checked_candidates(candidates)
-    called = _checked_run(run)
+    known = _checked_search(candidates, run)
     charged = checked_charge(charge)
     runs = run_count(own.distribution, bits=bits)
     book(charged, own)
     best: Best[_Candidate, _Output] | None = None
     for _ in range(runs):
         candidate = known[int(uniform_integers(len(known), 1, bits=bits)[0])]
-        output, score = _scored(called(candidate))
+        output, score = _scored(run(candidate))
         if best is None or _rank(score) > _rank(best.score):
             best = Best(candidate, output, score, own)
     return best
 
 
-def _checked_candidates(candidates: Sequence[_Candidate]) -> list[_Candidate]:
-    """Return the candidates as a list, or raise where there is none."""
-    given: Any = candidates
-    listed = isinstance(given, Sequence | np.ndarray) and _validate.has_several(given)
-    if isinstance(given, str | bytes) or not listed:
-        raise ParameterError("candidates", type(given).__name__, "a list of hyperparameters")
-    if len(given) == 0:
-        raise ParameterError("candidates", type(given).__name__, "at least one")
-    return list(given)
-
-
-def _checked_run(run: Callable[[_Candidate], Any]) -> Callable[[_Candidate], Any]:
+def _checked_search(candidates: Any, run: Any) -> list[Any]:
+    """Return the candidates, at least one, or raise."""
+    listed = isinstance(candidates, Sequence | np.ndarray) and _validate.has_several(candidates)
+    if isinstance(candidates, str | bytes) or not listed or len(candidates) == 0:
+        allowed = "a list of one or more hyperparameters"
+        raise ParameterError("candidates", type(candidates).__name__, allowed)
     if not callable(run):
         raise ParameterError("run", run, f"a function that returns {_A_SCORE}")
-    return run
+    return list(candidates)
 
 
 def _scored(found: Any) -> tuple[Any, float]:

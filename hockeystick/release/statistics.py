@@ -1,4 +1,4 @@
-"""Means, normalisations and covariances of rows of numbers, with Gaussian noise.
+"""Means, normalisations, covariances of rows with Gaussian noise; how groups of people are treated.
 
 A record is a row of d finite numbers. Each is taken about a public center c (``center``, a number
 or d; 0 by default, or what another release found, which is charged there) and clipped to the length
@@ -15,33 +15,30 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian, PrivateCovariance
-from hockeystick.release._values import of_kind, rows_of_length, shaped
-from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release._values import integers, of_kind, rows_of_length, shaped
+from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.noise.clipped_sum import (
+    LENGTH,
     UNITS,
     check_noise,
     clipped_integers,
-    length_of,
     noisy_integers,
 )
 from hockeystick.release.samplers import Bits, secret_bits
-from hockeystick.release.samplers.rounded import SCALE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers
+from hockeystick.release.samplers.real_noise import SCALE
 
 _SIZE: Final = Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
 _FLOOR: Final = Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
-_COMPONENTS: Final = whole_numbers("k", 1, (2, 100))
 _MOST_ROWS: Final = 2**26
 _SQUARED_UNITS: Final = 2**16
 # With units of 2^18 for a row's length, products of entries are at most 2^36.
@@ -58,8 +55,8 @@ _OF_NORMALISATION: Final = "a JointGaussian of two noise multipliers, or of thre
 class Rows:
     """Rows of a data set less their public center, and what their length is clipped to."""
 
-    centred: NDArray[np.float64]
-    center: NDArray[np.float64]
+    centred: Floats
+    center: Floats
     bound: float
 
 
@@ -69,7 +66,7 @@ def rows_of(rows: Any, bound: Any, center: Any) -> Rows:
     known = shaped(
         "rows", rows, allowed, lambda a: a.ndim == 2 and a.shape[1] and len(a) <= _MOST_ROWS
     )
-    length, columns = length_of("bound", bound), known.shape[1:]
+    length, columns = _validate.real("bound", bound, LENGTH), known.shape[1:]
     allowed = f"a number, or one for each of {known.shape[1]} columns"
     given = 0 if center is None else center
     middle = shaped("center", given, allowed, lambda one: one.shape in ((), columns))
@@ -78,7 +75,7 @@ def rows_of(rows: Any, bound: Any, center: Any) -> Rows:
         return Rows(known - middle, middle, length)
 
 
-def _divisor(size: Any, data: Rows, adjacency: Adjacency, *, counted: bool) -> float | None:
+def _divisor(size: Any, data: Rows, adjacency: Adjacency, *, counted: bool = False) -> float | None:
     """Return what sums are divided by where it is public, None for a noisy count; or raise."""
     if counted and size is not None:
         raise IncompatibleError("the mechanism releases the number of rows, and a size is given")
@@ -114,26 +111,22 @@ def mean(
     adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the mean of rows with Gaussian noise on their clipped sum: d numbers.
 
     With c the center, C the bound and z the noise multiplier, up to ``2^21``,
 
         c + (sum_i clip(x_i - c, C) + N(0, (z S)^2 I)) / n,    clip(y, C) = min(1, C/|y|) y.
 
-    One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, where its
-    term comes or goes, and by ``S = 2C`` under replace-one, where opposite rows reach it.
+    One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, and by ``S =
+    2C`` under replace-one (Galli, "Sense and Sensitivity: Data Utility and User Privacy in
+    Differentially Private Machine Learning", PhD thesis, Scuola Normale Superiore, chapter 1).
 
     Guarantees:
         That of the mechanism, floats included: clipped rows are integers in units of ``2^-22 C``,
-        each of squared length at most ``2^44``.
-
-        n is public with a ``Gaussian``. A ``JointGaussian`` of two multipliers ``(z, z_n)``
-        releases it under add-remove beside the sum, as ``max(1, n + round(N(0, z_n^2)))``.
-
-    References:
-        Galli, "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private
-        Machine Learning" (PhD thesis, Scuola Normale Superiore), chapter 1 (the clipped mean).
+        each of squared length at most ``2^44``. n is public with a ``Gaussian``. A
+        ``JointGaussian`` of two multipliers ``(z, z_n)`` releases it under add-remove beside the
+        sum, as ``max(1, n + round(N(0, z_n^2)))``.
 
     Example:
         >>> import hockeystick as hs
@@ -163,10 +156,10 @@ def mean(
 class Normalisation:
     """What features are normalised by: less the mean of each, and over its deviation."""
 
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
+    mean: Floats
+    deviation: Floats
 
-    def apply(self, rows: Any) -> NDArray[np.float64]:
+    def apply(self, rows: Any) -> Floats:
         """Return ``(x - mean) / deviation`` of rows of shape (n, d), each by itself."""
         known = rows_of_length("rows", rows, len(self.mean))
         return np.asarray((known - self.mean) / self.deviation)
@@ -186,28 +179,22 @@ def normalisation(
 ) -> Normalisation:
     """Return the mean and the standard deviation of each feature, of noisy sums.
 
-    With ``y_i = clip(x_i - c, C)``, released are ``s = sum y_i + N(0, (z_1 S_1)^2 I)`` and
-    ``q = sum y_i^2 + N(0, (z_2 S_2)^2 I)``, entries squared; from these
+    With ``y_i = clip(x_i - c, C)``, released are ``s = sum y_i + N(0, (z_1 S_1)^2 I)`` and ``q =
+    sum y_i^2 + N(0, (z_2 S_2)^2 I)``, entries squared; from these
 
         mean = c + s/n,    deviation = sqrt(max(q/n - (s/n)^2, floor^2)).
 
-    One record moves the two by at most S_1 and S_2 in L2: under add-remove and zero-out by
-    ``|y| <= C`` and ``|y^2| <= |y|^2 <= C^2``; under replace-one by 2C and by ``sqrt(2) C^2``, as
-    squares are not negative, so that ``|y^2 - x^2|^2 <= |y^2|^2 + |x^2|^2``. Both queries are
-    asked of the same records: one ``JointGaussian``, of ``(z_1, z_2)``, or of ``(z_1, z_2, z_n)``,
-    which releases n too, under add-remove, each up to ``2^11``.
-
-    The floor is the least deviation, from 1e-150 to 1e150; by default the square root of the
-    noise's deviation in ``q/n``, which is public as n or its release is.
+    One record moves the two by at most S_1 and S_2 in L2: under add-remove and zero-out by ``|y| <=
+    C`` and ``|y^2| <= |y|^2 <= C^2``; under replace-one by 2C and by ``sqrt(2) C^2``, as squares
+    are not negative. Both are asked of the same records: one ``JointGaussian``, of ``(z_1, z_2)``,
+    or of ``(z_1, z_2, z_n)``, which releases n too, under add-remove, each up to ``2^11``. The
+    floor is the least deviation, from 1e-150 to 1e150; by default the square root of the noise's
+    deviation in ``q/n`` (van Dijk and Nguyen 2023, section 2.7).
 
     Guarantees:
         That of the mechanism, floats included: clipped rows are integers in units of ``2^-16 C``. A
         training on the normalised data is charged for both: ``DPSGD(..., extra=mechanism)``. Batch
         normalisation is another matter: with it no gradient is one record's alone.
-
-    References:
-        van Dijk and Nguyen, "Considerations on the Theory of Training Models with Differential
-        Privacy", 2023, section 2.7.
 
     Example:
         >>> import hockeystick as hs
@@ -234,13 +221,12 @@ def normalisation(
 
 def _noisy_sums(
     data: Rows, noises: tuple[float, ...], adjacency: Adjacency, bits: Bits
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the noisy sums of the clipped rows and of their entries' squares."""
+) -> tuple[Floats, Floats]:
     replaced, units = adjacency is Adjacency.REPLACE_ONE, _SQUARED_UNITS
     integers = clipped_integers(data.centred, data.bound, units).astype(np.int64)
     unit = data.bound / units
     first = noisy_integers(integers.sum(axis=0), units * (2 if replaced else 1), noises[0], bits)
-    squares: NDArray[np.int64] = np.square(integers).sum(axis=0)
+    squares: Integers = np.square(integers).sum(axis=0)
     scale = units**2 * (_ROOT_2 if replaced else Fraction(1))
     second = noisy_integers(squares, scale, noises[1], bits)
     return np.asarray(first * unit, np.float64), np.asarray(second * unit**2, np.float64)
@@ -255,7 +241,7 @@ def covariance(
     center: Any = None,
     charge: Charged | None = None,
     bits: Bits = secret_bits,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the covariance of rows about a public center, with Gaussian noise, of shape (d, d).
 
     With c the center, R the bound, ``y_i = clip(x_i - c, R)`` and ``sigma = z R^2``,
@@ -264,14 +250,11 @@ def covariance(
 
     One record moves the sum by ``R^2`` in the Frobenius norm, by ``sqrt(2) R^2`` under replace-one
     (``R^2`` with one column), as ``PrivateCovariance`` derives: its square, not R, is the unit of
-    the noise. The mechanism has as many columns as the rows, z up to ``2^23`` and the data's
-    adjacency. With noise the matrix may have negative eigenvalues. Clipped rows are integers of
-    length at most ``2^18`` (fewer for a z above 2^7).
-
-    References:
-        Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, algorithm 1. Galli, "Sense
-        and Sensitivity" (PhD thesis), equations 1.9 to 1.11, noises it in units of R: for R > 1
-        that is R times too little.
+    the noise (Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, algorithm 1; Galli,
+    equations 1.9 to 1.11, has R: for R > 1 that is R times too little). The mechanism has as many
+    columns as the rows, z up to ``2^23`` and the data's adjacency. With noise the matrix may have
+    negative eigenvalues. Clipped rows are integers of length at most ``2^18`` (fewer for a z above
+    2^7).
 
     Example:
         >>> import hockeystick as hs
@@ -279,7 +262,13 @@ def covariance(
         >>> hs.release.covariance(noise, [[2.0, 0.5], [-1.0, 0.0]], bound=6).shape
         (2, 2)
     """
-    own, data, divisor = _covariance_of(mechanism, rows, bound, size, center)
+    own, data = of_kind(mechanism, PrivateCovariance), rows_of(rows, bound, center)
+    columns = data.centred.shape[1]
+    if own.columns != columns:
+        raise ParameterError("mechanism", own, f"of {columns} columns, as the rows have")
+    check_noise((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
+    divisor = _divisor(size, data, own.adjacency)
+    assert divisor is not None
     book(checked_charge(charge), own)
     return _noisy_products(own, data, bits) / divisor
 
@@ -290,19 +279,19 @@ class PrincipalComponents:
     """The directions in which rows vary most, by a noisy covariance; post-processing of it.
 
     Vectors, of shape (k, d), has one orthonormal direction a row, the largest variance first;
-    variances are along them, and noise may make the least ones negative; center is taken off rows.
+    variances are along them, and noise may make some negative; center is taken off rows.
     """
 
-    vectors: NDArray[np.float64]
-    variances: NDArray[np.float64]
-    center: NDArray[np.float64]
+    vectors: Floats
+    variances: Floats
+    center: Floats
 
-    def transform(self, rows: Any) -> NDArray[np.float64]:
+    def transform(self, rows: Any) -> Floats:
         """Return ``(x - c) V^T`` of rows of shape (n, d): private as the rows are."""
         known = rows_of_length("rows", rows, self.vectors.shape[1])
         return np.asarray((known - self.center) @ self.vectors.T)
 
-    def restore(self, scores: Any) -> NDArray[np.float64]:
+    def restore(self, scores: Any) -> Floats:
         """Return ``c + y V``, the rows that scores of shape (n, k) stand for."""
         return np.asarray(
             self.center + rows_of_length("scores", scores, len(self.vectors)) @ self.vectors
@@ -322,35 +311,19 @@ def principal_components(
 ) -> PrincipalComponents:
     """Return the k first eigenvectors of the noisy ``covariance`` (DP-PCA), k from 1 to d.
 
-    Arguments and guarantee are those of ``covariance``: eigenvectors are computed from what it
-    releases, and do not depend on the size.
+    Arguments and guarantee are those of ``covariance``; the vectors do not depend on the size.
     """
-    own, data, divisor = _covariance_of(mechanism, rows, bound, size, center)
-    count = _validate.count("components", components, _COMPONENTS)
-    if count > own.columns:
-        raise ParameterError("components", count, f"at most the {own.columns} columns")
-    book(checked_charge(charge), own)
-    values, vectors = np.linalg.eigh(_noisy_products(own, data, bits) / divisor)
-    first = np.argsort(values)[::-1][:count]
-    return PrincipalComponents(vectors[:, first].T, values[first], data.center)
+    columns = of_kind(mechanism, PrivateCovariance).columns
+    count = _validate.count("components", components, POSITIVE)
+    if count > columns:
+        raise ParameterError("components", count, f"at most the {columns} columns")
+    how: dict[str, Any] = {"bound": bound, "size": size, "center": center}
+    values, vectors = np.linalg.eigh(covariance(mechanism, rows, **how, charge=charge, bits=bits))
+    first, middle = np.argsort(values)[::-1][:count], 0.0 if center is None else center
+    return PrincipalComponents(vectors[:, first].T, values[first], np.full(columns, middle, float))
 
 
-def _covariance_of(
-    mechanism: Any, rows: Any, bound: Any, size: Any, center: Any
-) -> tuple[PrivateCovariance, Rows, float]:
-    """Return the mechanism, the rows less their center and what to divide by, or raise."""
-    own, data = of_kind(mechanism, PrivateCovariance), rows_of(rows, bound, center)
-    columns = data.centred.shape[1]
-    if own.columns != columns:
-        raise ParameterError("mechanism", own, f"of {columns} columns, as the rows have")
-    check_noise((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
-    divisor = _divisor(size, data, own.adjacency, counted=False)
-    assert divisor is not None
-    return own, data, divisor
-
-
-def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> NDArray[np.float64]:
-    """Return the sum of products with noise, in the rows' unit squared."""
+def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> Floats:
     noise, length_bits = mechanism.noise_multiplier, _LENGTH_BITS
     while noise * 4.0**length_bits > SCALE.high / 2 and length_bits > _LEAST_BITS:
         length_bits -= 1
@@ -365,7 +338,7 @@ def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> NDA
     return np.asarray(found * (data.bound / units) ** 2)
 
 
-def products(integers: NDArray[np.float64], length_bits: int) -> NDArray[np.int64]:
+def products(integers: Floats, length_bits: int) -> Integers:
     """Return the sum of ``m m^T`` over rows of length at most ``2^length_bits``, exactly.
 
     Every partial sum in floats is an integer below ``2^53``.
@@ -376,3 +349,131 @@ def products(integers: NDArray[np.float64], length_bits: int) -> NDArray[np.int6
         part = integers[first : first + at_once]
         total += (part.T @ part).astype(np.int64)
     return total
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False, eq=False)
+class GroupFairness:
+    """Rates of a classifier's predictions for groups, or for clients, and how far they differ.
+
+    Of counts of records by group, label and prediction, of shape (groups, 2, 2). With prediction
+    Y', label Y and group S, the differences are the largest less the least over the groups of
+
+    - ``P(Y' = 1 | S)``: demographic parity;
+    - ``P(Y' = 1 | Y = 1, S)``: equal opportunity;
+    - ``P(Y' = 1 | Y = y, S)``, the larger of y = 0 and y = 1: equalized odds;
+    - ``P(Y' = Y | S)``: accuracy.
+
+    Not private where the records are not public: release ``GroupFairness.count(...)`` with noise
+    first, by ``geometric`` or ``discrete_gaussian``; one record is in one cell (two cells,
+    ``entries=2``, under replace-one). Counts below 0 count as 0. A rate of a group without such
+    records is nan, and left out of the difference, which is nan with fewer than two groups (Dwork
+    et al. 2012; Hardt, Price and Srebro 2016; Galli, definitions 5 to 7 and equation 2.11).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> given = {"predictions": [1, 1, 0, 1], "labels": [1, 1, 0, 0], "groups": [0, 0, 1, 1]}
+        >>> hs.release.GroupFairness.of(**given).demographic_parity
+        0.5
+    """
+
+    counts: Integers
+
+    def __init__(self, counts: Any) -> None:
+        known = np.maximum(integers("counts", counts), 0)
+        if known.ndim != 3 or known.shape[1:] != (2, 2):
+            allowed = "of shape (groups, 2, 2): by group, label and prediction"
+            raise ParameterError("counts", f"an array of shape {known.shape}", allowed)
+        known.flags.writeable = False
+        object.__setattr__(self, "counts", known)
+
+    @classmethod
+    def of(cls, predictions: Any, labels: Any, groups: Any) -> GroupFairness:
+        """Return the read-out of records."""
+        return cls(cls.count(predictions, labels, groups))
+
+    @staticmethod
+    def count(predictions: Any, labels: Any, groups: Any, number: int | None = None) -> Integers:
+        """Return the records by group, label and prediction, of shape (groups, 2, 2).
+
+        Predictions and labels are 0 or 1, groups integers >= 0; number says how many groups there
+        are, by default up to the largest that occurs, a fact about the records.
+        """
+        given = {"predictions": predictions, "labels": labels, "groups": groups}
+        rows = {name: _row(name, values) for name, values in given.items()}
+        if len({len(row) for row in rows.values()}) != 1:
+            sizes = [len(row) for row in rows.values()]
+            raise ParameterError("predictions, labels, groups", sizes, "as many of each")
+        for name in ("predictions", "labels"):
+            if len(rows[name]) and int(rows[name].max()) > 1:
+                raise ParameterError(name, "another number", "0 or 1 for each record")
+        whose = rows["groups"]
+        occurring = int(whose.max(initial=-1)) + 1
+        size = occurring if number is None else _validate.count("number", number, POSITIVE)
+        if size < occurring:
+            raise ParameterError("groups", "a larger one", f"integers from 0 to {size - 1}")
+        found = np.zeros((size, 2, 2), dtype=np.int64)
+        np.add.at(found, (whose, rows["labels"], rows["predictions"]), 1)
+        return found
+
+    @property
+    def positive_rates(self) -> Floats:
+        """``P(Y' = 1 | S)`` of each group."""
+        return _shares(self.counts[:, :, 1].sum(axis=1), self.counts.sum(axis=(1, 2)))
+
+    @property
+    def true_positive_rates(self) -> Floats:
+        """``P(Y' = 1 | Y = 1, S)`` of each group."""
+        return _shares(self.counts[:, 1, 1], self.counts[:, 1].sum(axis=1))
+
+    @property
+    def false_positive_rates(self) -> Floats:
+        """``P(Y' = 1 | Y = 0, S)`` of each group."""
+        return _shares(self.counts[:, 0, 1], self.counts[:, 0].sum(axis=1))
+
+    @property
+    def accuracies(self) -> Floats:
+        """``P(Y' = Y | S)`` of each group."""
+        right = self.counts[:, 0, 0] + self.counts[:, 1, 1]
+        return _shares(right, self.counts.sum(axis=(1, 2)))
+
+    @property
+    def demographic_parity(self) -> float:
+        """The difference of the rates of positive predictions."""
+        return _difference(self.positive_rates)
+
+    @property
+    def equal_opportunity(self) -> float:
+        """The difference of the true positive rates."""
+        return _difference(self.true_positive_rates)
+
+    @property
+    def equalized_odds(self) -> float:
+        """The larger of the differences of true and of false positive rates."""
+        return float(np.fmax(self.equal_opportunity, _difference(self.false_positive_rates)))
+
+    @property
+    def accuracy_difference(self) -> float:
+        """The difference of the accuracies."""
+        return _difference(self.accuracies)
+
+
+def _row(name: str, values: Any) -> Integers:
+    """Return a row of integers >= 0, yes and no included, or raise."""
+    array = np.asarray(values)
+    found = integers(name, array.astype(np.int64) if array.dtype.kind == "b" else array)
+    if found.ndim != 1 or bool((found < 0).any()):
+        raise ParameterError(name, f"an array of shape {found.shape}", "a row of integers >= 0")
+    return found
+
+
+def _shares(part: Integers, whole: Integers) -> Floats:
+    """Return quotients, nan where there is nothing to divide by."""
+    found: Floats = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=found, where=whole > 0)
+    return found
+
+
+def _difference(rates: Floats) -> float:
+    known = rates[~np.isnan(rates)]
+    return float(known.max() - known.min()) if len(known) > 1 else math.nan

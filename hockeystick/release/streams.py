@@ -2,12 +2,11 @@
 
 **A matrix factorization as a stream.** Rows are rounded to integers ``x_t`` on a grid; fresh noise
 is ``Z_t = round(N(0, s^2))``; what is released is ``y_t = x_t + w_t`` for rows w of correlated
-noise in integers (``memory``).
-
-It is a Gaussian mechanism. Fix what is released, y. On one data set the noise must have been
-``w = y - x``, so ``y_t = M_t + Z_t`` with ``M_t = x_t - u_t(w_0, ..., w_(t-1))``, an integer that
-the data and the rows released before determine. As ``M + round(N) = round(M + N)``, each row is a
-function of ``M_t + N``. On a neighbouring data set, with the same y, ``w' - w = x - x'``, and
+noise in integers (``memory``). It is a Gaussian mechanism. Fix what is released, y. On one data set
+the noise must have been ``w = y - x``, so ``y_t = M_t + Z_t`` with ``M_t = x_t - u_t(w_0, ...,
+w_(t-1))``, an integer that the data and the rows released before determine. As ``M + round(N) =
+round(M + N)``, each row is a function of ``M_t + N``. On a neighbouring data set, with the same y,
+``w' - w = x - x'``, and
 
     M_t - M'_t = x_t - x'_t + sum over k >= 1 of c_k (x_(t-k) - x'_(t-k)) - (e_t - e'_t)
                = (C (x - x'))_t + at most 2 e in size in each entry.
@@ -19,8 +18,8 @@ distance of M and M', over n rounds of d entries, is at most
 
 whatever was released before, that is on every path: the rounds together are a Gaussian mechanism of
 that distance over s (adaptive composition with a bound on the sum of the squares that holds on
-every path: Smith and Thakurta 2022). For a banded inverse ``Z_t(y)`` is determined by
-the same recurrence, ``Z - Z' = -C (x - x') - C (e - e')``, and the bound on ``C e`` is taken.
+every path: Smith and Thakurta 2022). For a banded inverse ``Z_t(y)`` is determined by the same
+recurrence, ``Z - Z' = -C (x - x') - C (e - e')``, and the bound on ``C e`` is taken.
 
 **Rows of ``C^-1 Z`` in integers.** Diagonals are taken over the main one, so that ``c_0 = 1``.
 Fresh noise ``Z_t`` is an integer, and
@@ -32,9 +31,9 @@ where u_t and v_t are integers, computed entry by entry from what is kept, and e
 rounds. A *memory* says how large an entry of e_t, or of ``C e`` for the banded inverse, may be.
 
 **How large numbers get.** Let D bound ``sum |d_k|`` for the inverse's diagonals d. Fresh noise and
-what neighbours move, together, stay below ``most`` steps, ``2^50`` at the most, so that
-``w = C^-1 (Z - e)`` stays below ``most D``, on either of two neighbouring data sets. Numbers are
-kept with h binary digits behind the point, as many as 64-bit integers have room for.
+what neighbours move, together, stay below ``most`` steps, ``2^50`` at the most, so that ``w = C^-1
+(Z - e)`` stays below ``most D``, on either of two neighbouring data sets. Numbers are kept with h
+binary digits behind the point, as many as 64-bit integers have room for.
 
 **D.** Floats compute ``d^``: the exact response of C to a row with an error e in each round solves
 ``C d^ = 1 + e``, so ``|d|_1 <= |d^|_1 + |d|_1 |e|_1`` and ``|d|_1 <= |d^|_1 / (1 - |e|_1)``. Where
@@ -50,7 +49,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import singledispatch
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, final
+from typing import Any, Final, TypeVar, final
 
 import numpy as np
 
@@ -63,14 +62,10 @@ from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import MOST as MOST_STEPS
 from hockeystick.release._values import Grid, grid_of, of_kind, root_up, row_of
-from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
+from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
-from hockeystick.release.samplers.rounded import SCALE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Steps = NDArray[np.int64]
+from hockeystick.release.samplers.bits import Floats, Integers
+from hockeystick.release.samplers.real_noise import SCALE
 
 _Array = TypeVar("_Array")
 _Next = Callable[[Any], Any]
@@ -85,10 +80,7 @@ _ROOM: Final = 61
 # At most four operations, each within 2^-53 of its result.
 _LOSS: Final = 2.0**-50
 _Kind = TreeAggregation | MatrixFactorization
-_SIZE: Final = _validate.whole_numbers("d", 1, (1, 10**7))
-_MOST_ENTRIES: Final = _validate.Domain(
-    symbol="d", low=1, high=10**7, typical=(1, 10**6), whole=True
-)
+_SIZE: Final = _validate.Domain(symbol="d", low=1, high=10**7, typical=(1, 10**6), whole=True)
 _SMALL: Final = (
     "of an encoder made from a strategy whose noise has room in 64 bits: its main diagonal is not "
     "0, its inverse does not grow, and its diagonals do not add up to too much"
@@ -120,7 +112,7 @@ class _Sums(ChargedRun, ABC):
         """How many rows have been added."""
         return self._rows
 
-    def add(self, row: Any) -> NDArray[np.float64]:
+    def add(self, row: Any) -> Floats:
         """Add the next round's d numbers, and return the noisy sum of all rows so far.
 
         ``IncompatibleError`` says that there are as many rows already as the mechanism has rounds,
@@ -134,9 +126,9 @@ class _Sums(ChargedRun, ABC):
             return self._added(steps)
 
     @abstractmethod
-    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]: ...
+    def _added(self, steps: Integers) -> Floats: ...
 
-    def _noise(self) -> NDArray[np.int64]:
+    def _noise(self) -> Integers:
         return rounded_gaussian(self._grid.scale, self._size, bits=self._bits)
 
 
@@ -150,24 +142,21 @@ def tree_aggregation(
 ) -> RunningSums:
     """Return a run that takes rows one by one, with ``add``, and returns their noisy sum so far.
 
-    After t rows it is their sum plus one noise for each 1 in the binary digits of t: the noise of
-    the node of the tree over the rounds that holds those rows. With S the sensitivity, z the finite
+    After t rows it is their sum plus one noise for each 1 in the binary digits of t: that of the
+    node of the tree over the rounds that holds those rows. With S the sensitivity, z the finite
     noise multiplier, d the size of a row, and g a power of two of at most ``2^-20 S``,
 
         M(D)_t = g (sum of round(row / g) + sum over the nodes of round(N)),
         N ~ N(0, s^2 I) for each node, s >= z (S / g + ceil(sqrt(d))).
 
     The sensitivity is how far a row moves in L2 between neighbouring data sets, the only one that
-    does: the clipping norm, twice that under replace-one. Clipping is the caller's.
+    does: the clipping norm, twice that under replace-one. Clipping is the caller's (Dwork, Naor,
+    Pitassi and Rothblum 2010; Kairouz et al. 2021, without the refinement of Honaker 2015).
 
     Guarantees:
         That of the mechanism, which is charged once, here, for all rows; later rows may depend on
         earlier sums. Node by node it is as for ``gaussian``. The nodes that no sum needs are not
         drawn.
-
-    References:
-        Dwork, Naor, Pitassi and Rothblum, "Differential Privacy under Continual Observation",
-        2010; Kairouz et al. 2021, without the refinement of Honaker 2015.
 
     Example:
         >>> import hockeystick as hs
@@ -180,10 +169,7 @@ def tree_aggregation(
 
 @final
 class RunningSums(_Sums):
-    """A run of tree aggregation: made by ``tree_aggregation``.
-
-    ``add(row)`` adds d numbers and returns the noisy sum of all rows so far, ``rows`` of them.
-    """
+    """A run of tree aggregation: made by ``tree_aggregation``."""
 
     __slots__ = ("_nodes", "_total")
 
@@ -194,10 +180,10 @@ class RunningSums(_Sums):
         grid = grid_of(mechanism, mechanism.noise_multiplier, sensitivity, root_up(entries))
         self._total = np.zeros(entries, dtype=np.int64)
         # The noise of the node that ends with the last row, by its height.
-        self._nodes: dict[int, NDArray[np.int64]] = {}
+        self._nodes: dict[int, Integers] = {}
         super().__init__(mechanism, mechanism.leaves, grid, entries, charge, bits)
 
-    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _added(self, steps: Integers) -> Floats:
         total = self._total + steps
         if bool(((total > MOST_STEPS) | (total < -MOST_STEPS)).any()):
             raise ParameterError("row", "a larger one", "such that sums stay below 2^62 steps")
@@ -230,7 +216,7 @@ def matrix_factorization(
     with ``C^-1 Z`` in integers, and after t rows the sum of these is returned by ``add``. The
     sensitivity is how far one participant moves a row in L2, in the rounds that they take part in:
     the clipping norm, twice that under replace-one. Clipping and who takes part when are the
-    caller's.
+    caller's (Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022).
 
     Guarantees:
         That of the mechanism, which is charged once, here, for all rows; later rows may depend on
@@ -241,9 +227,6 @@ def matrix_factorization(
         It keeps as many rows of noise as the strategy has diagonals beside the main one (the whole
         square root: all rows so far), or buffers. What it keeps is secret: whoever sees it can take
         the noise off what was released. Noise multiplier 0 returns the sums of rows on the grid.
-
-    References:
-        Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022.
 
     Example:
         >>> import hockeystick as hs
@@ -257,27 +240,24 @@ def matrix_factorization(
 
 @final
 class CorrelatedSums(_Sums):
-    """A run of a matrix factorization: made by ``matrix_factorization``.
-
-    ``add(row)`` adds d numbers and returns the noisy sum of all rows so far, ``rows`` of them.
-    """
+    """A run of a matrix factorization: made by ``matrix_factorization``."""
 
     __slots__ = ("_latest", "_memory", "_sum")
 
     def __init__(
         self, mechanism: MatrixFactorization, size: int, sensitivity: float, charge: Any, bits: Bits
     ) -> None:
-        entries = _validate.count("size", size, _MOST_ENTRIES)
+        entries = _validate.count("size", size, _SIZE)
         self._memory, grid = _prepared(mechanism, entries, sensitivity)
         self._sum, self._latest = np.zeros(entries), np.zeros(entries)
         super().__init__(mechanism, mechanism.encoder.rounds, grid, entries, charge, bits)
 
     @property
-    def latest(self) -> NDArray[np.float64]:
+    def latest(self) -> Floats:
         """The row added last with its noise, by which the sum grew; zeros before the first."""
         return self._latest.copy()
 
-    def _added(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _added(self, steps: Integers) -> Floats:
         if bool((np.abs(steps) > MOST_STEPS // 2).any()):
             raise ParameterError("row", "a larger one", "such that it stays below 2^61 steps")
         if self._noisy:
@@ -324,7 +304,6 @@ def _prepared(
 
 
 def _main_diagonal(strategy: Strategy) -> Fraction:
-    """Return the size of the main diagonal, exactly; it is not 0."""
     if isinstance(strategy, BandedInverse):
         return 1 / Fraction(strategy.coefficients[0])
     first = abs(strategy.diagonals(1)[0])
@@ -346,10 +325,10 @@ class CorrelatedNoise:
     * ``BandedInverse``: ``w_t = sum over k >= 0 of d_k z_(t-k)``,
     * ``BufferedToeplitz``: ``w_t = z_t - sum_j omega_j p_j``, ``p_j <- theta_j p_j + w_t``.
 
-    It is made of an encoder that was made from a strategy, ``Encoder.of(strategy, rounds)``, and
-    computes in the arithmetic of the arrays given: for training with noise in floating point.
-    ``matrix_factorization`` is exact, and says what both keep, and that it is secret. There is one
-    such memory for each array that is trained, with which a run goes on from a checkpoint.
+    The encoder, ``Encoder.of(strategy, rounds)``, was made from a strategy. All is in the
+    arithmetic of the arrays given, for training with noise in floating point, and what is kept is
+    secret; ``matrix_factorization`` is exact. There is one such memory for each array that is
+    trained; ``rows`` counts the rows so far.
 
     Example:
         >>> import hockeystick as hs
@@ -359,7 +338,7 @@ class CorrelatedNoise:
         [[1.0], [0.5], [0.375]]
     """
 
-    __slots__ = ("_encoder", "_next", "_rows", "_shape")
+    __slots__ = ("_next", "_shape", "encoder", "rows")
 
     def __init__(self, encoder: Encoder) -> None:
         strategy = encoder.strategy if isinstance(encoder, Encoder) else None
@@ -369,33 +348,23 @@ class CorrelatedNoise:
             self._next = _in_floats(strategy, encoder.rounds)
         except (OverflowError, ZeroDivisionError):
             raise ParameterError("encoder", encoder, _AN_ENCODER) from None
-        self._encoder, self._rows = encoder, 0
+        self.encoder, self.rows = encoder, 0
         self._shape: tuple[int, ...] | None = None
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder C."""
-        return self._encoder
-
-    @property
-    def rows(self) -> int:
-        """How many rows there have been."""
-        return self._rows
 
     def next(self, fresh: _Array) -> _Array:
         """Return the next row of ``C^-1 Z``, a new array, which may be changed.
 
-        Fresh is row t of Z, independent Gaussian noise of the same shape in each round: an array of
-        NumPy, a tensor of PyTorch or whatever else adds up and takes float factors.
+        Fresh is row t of Z, independent Gaussian noise of the same shape in each round, of NumPy,
+        PyTorch or whatever else adds up and takes float factors.
         """
         shape = tuple(getattr(fresh, "shape", ()))
         if self._shape not in (None, shape):
             allowed = f"of shape {self._shape}, as the rows before"
             raise ParameterError("fresh", f"an array of shape {shape}", allowed)
-        if self._rows == self._encoder.rounds:
-            raise IncompatibleError(f"the encoder is for {self._rows:,} rounds, and no more")
+        if self.rows == self.encoder.rounds:
+            raise IncompatibleError(f"the encoder is for {self.rows:,} rounds, and no more")
         row: _Array = self._next(fresh)
-        self._rows, self._shape = self._rows + 1, shape
+        self.rows, self._shape = self.rows + 1, shape
         return row
 
 
@@ -448,7 +417,6 @@ def _substituted(own: float, factors: Sequence[float], *, keep_fresh: bool) -> _
 
 
 def _factor(value: Any) -> float:
-    """Return an exact number as a float, or raise where it is beyond the largest."""
     found = float(value)
     if math.isinf(found):
         raise OverflowError
@@ -459,14 +427,53 @@ class TooLargeError(ArithmeticError):
     """Numbers of 64 bits have no room for what a strategy makes of the noise."""
 
 
-class Memory(Protocol):
-    """What follows from the noise of earlier rounds."""
+@final
+class Feedback:
+    """Past rows, of noise (sign -1) or of fresh noise (sign 1), times factors."""
 
-    def row(self, fresh: Steps) -> Steps:
-        """Return the next row of noise, and change nothing."""
+    def __init__(self, factors: Sequence[float], digits: int, sign: int) -> None:
+        self._factors = [math.ldexp(one, digits) for one in factors]
+        self._digits, self._sign = digits, sign
+        self._past: deque[Integers] = deque(maxlen=len(factors))
 
-    def keep(self, fresh: Steps, row: Steps) -> None:
-        """Keep what later rows need."""
+    def row(self, fresh: Integers) -> Integers:
+        """Return the fresh noise and what past rows add to it."""
+        total = np.zeros_like(fresh)
+        for factor, former in zip(self._factors, self._past, strict=False):
+            if factor:
+                total += np.rint(former * factor).astype(np.int64)
+        row: Integers = fresh + self._sign * _whole(total, self._digits)
+        return row
+
+    def keep(self, fresh: Integers, row: Integers) -> None:
+        """Keep one row."""
+        self._past.appendleft(row if self._sign < 0 else fresh)
+
+
+@final
+class Buffers:
+    """For each buffer j ``omega_j p_j``, with ``p_j <- theta_j p_j + w_t``."""
+
+    def __init__(self, scales: Sequence[float], decays: Sequence[float], digits: int) -> None:
+        self._scales = [math.ldexp(one, digits) for one in scales]
+        self._losses = [1.0 - one for one in decays]
+        self._digits = digits
+        self._buffers: list[Any] = [np.int64(0)] * len(self._scales)
+
+    def row(self, fresh: Integers) -> Integers:
+        """Return the fresh noise without what the buffers hold."""
+        row: Integers = fresh - _whole(sum(self._buffers), self._digits)
+        return row
+
+    def keep(self, fresh: Integers, row: Integers) -> None:
+        """Let each buffer decay, and add the row."""
+        self._buffers = [
+            kept - np.rint(kept * loss).astype(np.int64) + np.rint(row * scale).astype(np.int64)
+            for kept, loss, scale in zip(self._buffers, self._losses, self._scales, strict=True)
+        ]
+
+
+Memory = Feedback | Buffers
 
 
 @singledispatch
@@ -514,52 +521,6 @@ def _(strategy: BufferedToeplitz, rounds: int, most: float = MOST) -> tuple[Memo
     return Buffers(scales, decays, digits), error
 
 
-@final
-class Feedback:
-    """Past rows, of noise (sign -1) or of fresh noise (sign 1), times factors."""
-
-    def __init__(self, factors: Sequence[float], digits: int, sign: int) -> None:
-        self._factors = [math.ldexp(one, digits) for one in factors]
-        self._digits, self._sign = digits, sign
-        self._past: deque[Steps] = deque(maxlen=len(factors))
-
-    def row(self, fresh: Steps) -> Steps:
-        """Return the fresh noise and what past rows add to it."""
-        total = np.zeros_like(fresh)
-        for factor, former in zip(self._factors, self._past, strict=False):
-            if factor:
-                total += np.rint(former * factor).astype(np.int64)
-        row: Steps = fresh + self._sign * _whole(total, self._digits)
-        return row
-
-    def keep(self, fresh: Steps, row: Steps) -> None:
-        """Keep one row."""
-        self._past.appendleft(row if self._sign < 0 else fresh)
-
-
-@final
-class Buffers:
-    """For each buffer j ``omega_j p_j``, with ``p_j <- theta_j p_j + w_t``."""
-
-    def __init__(self, scales: Sequence[float], decays: Sequence[float], digits: int) -> None:
-        self._scales = [math.ldexp(one, digits) for one in scales]
-        self._losses = [1.0 - one for one in decays]
-        self._digits = digits
-        self._buffers: list[Any] = [np.int64(0)] * len(self._scales)
-
-    def row(self, fresh: Steps) -> Steps:
-        """Return the fresh noise without what the buffers hold."""
-        row: Steps = fresh - _whole(sum(self._buffers), self._digits)
-        return row
-
-    def keep(self, fresh: Steps, row: Steps) -> None:
-        """Let each buffer decay, and add the row."""
-        self._buffers = [
-            kept - np.rint(kept * loss).astype(np.int64) + np.rint(row * scale).astype(np.int64)
-            for kept, loss, scale in zip(self._buffers, self._losses, self._scales, strict=True)
-        ]
-
-
 def _whole(total: Any, digits: int) -> Any:
     """Return numbers with binary digits behind the point, rounded to integers."""
     return (total + (1 << digits >> 1)) >> digits
@@ -589,7 +550,6 @@ def _inverse_norm(response: Sequence[float], unsure: float) -> float:
 
 
 def _response(factors: Sequence[float], rounds: int) -> list[float]:
-    """Return the diagonals of the inverse of a Toeplitz matrix, in floats."""
     kept = np.array(factors)
     while len(kept) and kept[-1] == 0.0:
         kept = kept[:-1]
@@ -604,7 +564,6 @@ def _response(factors: Sequence[float], rounds: int) -> list[float]:
 
 
 def _buffered_response(strategy: BufferedToeplitz, rounds: int) -> list[float]:
-    """Return the diagonals of the inverse of a buffered Toeplitz matrix, in floats."""
     scales, decays = np.array(strategy.scales), np.array(strategy.decays)
     buffers, found = np.ones_like(scales), [1.0]
     with np.errstate(over="ignore", invalid="ignore"):

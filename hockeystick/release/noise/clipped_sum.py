@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import array_of
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
-from hockeystick.release.samplers.rounded import SCALE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.bits import Floats, Integers
+from hockeystick.release.samplers.real_noise import SCALE
 
 # Units of a clipped row's length: squares of sums of squares stay below 2^53.
 UNITS: Final = 2**22
@@ -32,7 +30,7 @@ _ROOM: Final = 1 - 2.0**-40
 
 def noisy_sum(
     gradients: Any, *, norm: float, noise_multiplier: float, bits: Bits = secret_bits
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the sum of clipped gradients plus ``N(0, (z C)^2)``, in exact arithmetic.
 
     Each row becomes integers m in units of ``2^-22 C`` with ``|m| <= 2^22``, and what is returned
@@ -56,18 +54,14 @@ def noisy_sum(
     return noisy_clipped_sum(gradient_rows("gradients", gradients), clipped, noise, bits)
 
 
-def noisy_clipped_sum(
-    rows: NDArray[np.float64], norm: float, noise_multiplier: float, bits: Bits
-) -> NDArray[np.float64]:
+def noisy_clipped_sum(rows: Floats, norm: float, noise_multiplier: float, bits: Bits) -> Floats:
     """Return ``sum clip(x_i, C) + N(0, (z C)^2 I)`` of rows, of exact integers until the end."""
     total = clipped_integers(rows, norm).sum(axis=0).astype(np.int64)
     noisy = noisy_integers(total, UNITS, noise_multiplier, bits)
     return np.asarray(noisy * (norm / UNITS), np.float64)
 
 
-def clipped_integers(
-    rows: NDArray[np.float64], norm: float, units: int = UNITS
-) -> NDArray[np.float64]:
+def clipped_integers(rows: Floats, norm: float, units: int = UNITS) -> Floats:
     """Return ``min(1, norm / |x|) x units / norm`` of each row x, rounded, as whole floats.
 
     The squared length of a row is at most ``units^2``, in exact arithmetic; each row decides alone
@@ -83,18 +77,18 @@ def clipped_integers(
     scales[~np.isfinite(lengths)] = 0.0
     rows = np.where(scales[:, None] > 0, rows, 0.0)
     for shrunk in (1 - 2.0**-8, 0.0):
-        found: NDArray[np.float64] = np.rint(rows * scales[:, None])
+        found: Floats = np.rint(rows * scales[:, None])
         over = ~(np.square(found).sum(axis=1) <= float(units) ** 2)
         if not over.any():
             return found
         scales[over] *= shrunk
-    rest: NDArray[np.float64] = np.rint(rows * scales[:, None])
+    rest: Floats = np.rint(rows * scales[:, None])
     return rest
 
 
 def noisy_integers(
-    total: NDArray[np.int64], scale: Fraction | int, noise_multiplier: float, bits: Bits
-) -> NDArray[np.int64]:
+    total: Integers, scale: Fraction | int, noise_multiplier: float, bits: Bits
+) -> Integers:
     """Return integers plus ``round(N(0, s^2))`` each, ``s >= scale * noise_multiplier``.
 
     For integers ``k + round(N) = round(k + N)``: post-processing of the Gaussian mechanism.
@@ -115,7 +109,7 @@ def check_noise(noise_multipliers: tuple[float, ...], scale: float) -> None:
             raise ParameterError("mechanism", noise, f"a noise multiplier up to {most:g}")
 
 
-def gradient_rows(name: str, gradients: Any, length: int | None = None) -> NDArray[np.float64]:
+def gradient_rows(name: str, gradients: Any, length: int | None = None) -> Floats:
     """Return a row for each example of a batch, possibly of none; what is not finite stays."""
     allowed = "real numbers, a row for each of at most 2^30 examples"
     rows = array_of(name, gradients, "fiu", allowed)
@@ -124,8 +118,3 @@ def gradient_rows(name: str, gradients: Any, length: int | None = None) -> NDArr
     if length is not None and rows.shape[1] != length:
         raise ParameterError(name, f"an array of shape {rows.shape}", f"rows of {length} numbers")
     return np.ascontiguousarray(rows, np.float64)
-
-
-def length_of(name: str, value: Any) -> float:
-    """Return a length that rows are clipped to, or raise."""
-    return _validate.real(name, value, LENGTH)

@@ -6,13 +6,11 @@ from .bits import (
     secret_bits as secret_bits,
     uniform_integers as uniform_integers,
 )
-from .comparisons import (
+from .real_noise import (
     NoisyNumber as NoisyNumber,
     RealNoise as RealNoise,
-    noisy_argmax as noisy_argmax,
-)
-from .rounded import (
     discrete_laplace as discrete_laplace,
+    noisy_argmax as noisy_argmax,
     rounded_gaussian as rounded_gaussian,
     rounded_laplace as rounded_laplace,
     rounded_multivariate_laplace as rounded_multivariate_laplace,

@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Bits = Callable[[int], "NDArray[np.uint64]"]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Words = NDArray[np.uint64]
+Bits = Callable[[int], Words]
 """What returns a number of independent, uniform 64-bit words, a fresh array at each call."""
 
 WORD: Final = 64
-DRAWS: Final = whole_numbers("m", 0, (1, 10**7))
+COUNT: Final = whole_numbers("m", 0, (1, 10**7))
+POSITIVE: Final = whole_numbers("n", 1, (1, 10**6))
 _BELOW: Final = Domain(symbol="n", low=1, high=2**63, typical=(2, 10**6), whole=True)
 _STUCK: Final = (
     "the source of random bits repeats itself; ideal bits lead here with a probability below 2^-800"
@@ -31,7 +34,7 @@ _ROUNDS: Final = 1000
 _MOST: Final = 960
 
 
-def secret_bits(count: int) -> NDArray[np.uint64]:
+def secret_bits(count: int) -> Words:
     """Return 64-bit words from the operating system's cryptographic generator.
 
     They are fresh in every process, also after a fork. Where it fails, so does the draw.
@@ -39,7 +42,7 @@ def secret_bits(count: int) -> NDArray[np.uint64]:
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-def checked_words(bits: Bits, count: int) -> NDArray[np.uint64]:
+def checked_words(bits: Bits, count: int) -> Words:
     """Return a number of words, or raise where a source returns something else."""
     words: Any = bits(count)
     if isinstance(words, np.ndarray) and words.dtype == np.uint64 and words.shape == (count,):
@@ -78,16 +81,14 @@ class Uniform:
         self.length += WORD
 
 
-def bernoulli(
-    probability: float | Fraction, size: int, *, bits: Bits = secret_bits
-) -> NDArray[np.bool_]:
+def bernoulli(probability: float | Fraction, size: int, *, bits: Bits = secret_bits) -> Bools:
     """Draw coins that are true with exactly the probability p given, a number from 0 to 1.
 
     A uniform u is compared with p, 64 bits at a time until they differ (Canonne, Kamath and Steinke
     2020, section 5). A float is taken as the binary fraction that it is, a ``Fraction`` as itself.
     """
     p = Fraction(_validate.probability("probability", probability))
-    count = _validate.count("size", size, DRAWS)
+    count = _validate.count("size", size, COUNT)
     if p == 1:
         return np.ones(count, dtype=np.bool_)
 
@@ -98,7 +99,7 @@ def bernoulli(
     return coins(around, count, bits)
 
 
-def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> NDArray[np.bool_]:
+def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> Bools:
     """Return coins of a probability p < 1; bounds gives integers around ``2^n p``, by n."""
     words = checked_words(bits, count)
     least, most = bounds(WORD)
@@ -110,13 +111,13 @@ def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> N
     return drawn
 
 
-def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw integers from 0 to n - 1, n from 1 to 2^63, each with probability 1/n exactly.
 
     Words that are not below the largest multiple of n are drawn again.
     """
     n = _validate.count("below", below, _BELOW)
-    count = _validate.count("size", size, DRAWS)
+    count = _validate.count("size", size, COUNT)
     words = checked_words(bits, count).copy()
     last = (1 << WORD) - (1 << WORD) % n - 1
     again = np.flatnonzero(words > np.uint64(last))
@@ -128,12 +129,12 @@ def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> NDAr
     raise OSError(_STUCK)
 
 
-def permutation(length: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def permutation(length: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw an order of 0 to n - 1, each of the n! with the same probability, exactly.
 
     It is that of independent words, all of which are drawn again if two are equal.
     """
-    count = _validate.count("length", length, DRAWS)
+    count = _validate.count("length", length, COUNT)
     for _ in range(_ROUNDS):
         words = checked_words(bits, count)
         order = np.argsort(words, kind="stable")

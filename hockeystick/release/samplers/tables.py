@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, count
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -20,18 +19,17 @@ from hockeystick.mechanisms.selection import tuning
 from hockeystick.numerics.working_precision import integers_around, interval_bits
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers.bits import (
-    DRAWS,
+    COUNT,
     WORD,
     Bits,
+    Integers,
     Uniform,
+    Words,
     bernoulli,
     checked_words,
     secret_bits,
 )
-from hockeystick.release.samplers.rounded import SCALE, rounded_gaussian
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from hockeystick.release.samplers.real_noise import SCALE, rounded_gaussian
 
 # A table has some 20 sqrt(mean) entries, of some microseconds each.
 _MEAN: Final = Domain(symbol="lambda", low=0, high=2.0**30, low_open=True, typical=(1, 10**6))
@@ -69,36 +67,31 @@ class Cumulative:
         return self.lows[place], self.highs[place]
 
 
-class DiscreteLaw(ABC):
-    """A law on the integers; hashable, as its tables are kept."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def cumulative(self, bits: int) -> Cumulative:
-        """Return its cumulative probabilities, in which all but less than ``2^-bits`` is listed."""
+Law = Callable[[float, int], Cumulative]
+"""Of a parameter and a number of bits: all but less than ``2^-bits`` is listed."""
 
 
-def draw(law: DiscreteLaw, size: int, bits: Bits) -> NDArray[np.int64]:
+def draw(law: Law, parameter: float, size: int, bits: Bits) -> Integers:
     """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1).
 
     64 bits of u decide unless they are next to a cumulative probability; more are drawn then.
     """
-    first, lows, highs = _table(law)
+    first, lows, highs = _table(law, parameter)
     words = checked_words(bits, size)
     places = np.searchsorted(highs, words, side="right")
     unsure = np.flatnonzero(words >= lows[places])
     drawn = places.astype(np.int64) + first
     for place in unsure:
-        drawn[place] = _decided(law, int(drawn[place]), Uniform(int(words[place]), WORD, bits))
+        position = Uniform(int(words[place]), WORD, bits)
+        drawn[place] = _decided(law, parameter, int(drawn[place]), position)
     return drawn
 
 
-def _decided(law: DiscreteLaw, k: int, position: Uniform) -> int:
+def _decided(law: Law, parameter: float, k: int, position: Uniform) -> int:
     """Return the integer of u, looking from k on."""
 
     def at_most(most: int) -> bool:
-        return position.below(lambda bits: _cumulative(law, bits).around(most, bits))
+        return position.below(lambda bits: law(parameter, bits).around(most, bits))
 
     while not at_most(k):
         k += 1
@@ -107,23 +100,18 @@ def _decided(law: DiscreteLaw, k: int, position: Uniform) -> int:
     return k
 
 
-# Only words next to a boundary ask again, and some are large: 70 MB for Poisson of mean 2^30.
-@lru_cache(maxsize=2)
-def _cumulative(law: DiscreteLaw, bits: int) -> Cumulative:
-    return law.cumulative(bits)
-
-
 @lru_cache(maxsize=16)
-def _table(law: DiscreteLaw) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the first integer and the bounds of the cumulative probabilities that fit a word."""
-    table = _cumulative(law, WORD)
+def _table(law: Law, parameter: float) -> tuple[int, Words, Words]:
+    table = law(parameter, WORD)
     listed = sum(high < 1 << WORD for high in table.highs)
     lows = np.array(table.lows[: listed + 1], dtype=np.uint64)
     return table.first, lows, np.array(table.highs[:listed], dtype=np.uint64)
 
 
-def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw integers with probability proportional to ``exp(-k^2 / (2 s^2))``, s in (0, 2^44].
+
+    (Canonne, Kamath and Steinke, NeurIPS 2020; their sampler rejects from geometric noise.)
 
     Guarantees:
         Exact, tails included, for the float s as it is. For s < 64, a table of cumulative
@@ -133,19 +121,14 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> N
             q(k) = exp(-k^2 / (2 s^2)) I(k) / (s sqrt(2 pi)),
             I(k) = integral of exp(-t^2 / (2 s^2)) cosh(k t / s^2) over |t| <= 1/2,
 
-        and accepted with probability ``I(0) / I(k) <= 1``. As
-        ``cosh(k t / s^2) <= cosh(k / (2 s^2))`` there, the probability to refuse is at most
-        ``cosh(k / (2 s^2)) - 1``; only a uniform number within that of 1 is compared with
-        ``I(0) / I(k)`` in interval arithmetic.
-
-    References:
-        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", NeurIPS 2020
-        (the distribution; their sampler rejects from geometric noise).
+        and accepted with probability ``I(0) / I(k) <= 1``. As ``cosh(k t / s^2) <= cosh(k / (2
+        s^2))`` there, the probability to refuse is at most ``cosh(k / (2 s^2)) - 1``; only a
+        uniform number within that of 1 is compared with ``I(0) / I(k)`` in interval arithmetic.
     """
     s = _validate.real("scale", scale, SCALE)
-    number = _validate.count("size", size, DRAWS)
+    number = _validate.count("size", size, COUNT)
     if s < _WIDE:
-        return draw(NarrowGaussian(s), number, bits)
+        return draw(narrow_gaussian, s, number, bits)
     found = rounded_gaussian(s, number, bits=bits)
     again = _refused(found, s, bits)
     while len(again):
@@ -155,40 +138,32 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> N
     return found
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class NarrowGaussian(DiscreteLaw):
-    """The discrete Gaussian: sums of the weights ``exp(-k^2 / (2 s^2))``, over their sum.
+@lru_cache(maxsize=2)
+def narrow_gaussian(scale: float, bits: int) -> Cumulative:
+    """Return the sums of the weights ``exp(-k^2 / (2 s^2))``, over their sum.
 
     Beyond K, ``exp(-k^2 / (2 s^2)) <= exp(-K^2 / (2 s^2)) r^(k - K)`` with ``r = exp(-K / s^2)``: a
     geometric series.
     """
-
-    scale: float
-
-    def cumulative(self, bits: int) -> Cumulative:
-        fine = bits + _GUARD
-        variance = Fraction(self.scale) ** 2
-        last = math.ceil(self.scale * math.sqrt(2 * math.log(2) * (fine + 2))) + 1
-        half = [
-            laws.enclosure(laws.EXPONENTIAL, k * k / (2 * variance), fine) for k in range(last + 1)
-        ]
-        ratio = laws.enclosure(laws.EXPONENTIAL, last / variance, fine)[1]
-        tail = half[-1][1] * ratio // ((1 << fine) - ratio) + 1
-        weights = [*half[:0:-1], *half]
-        lows = list(accumulate(low for low, _ in weights))
-        highs = list(accumulate((high for _, high in weights), initial=tail))[1:]
-        least, most = lows[-1], highs[-1] + tail
-        return Cumulative(
-            -last,
-            -((-tail << bits) // least),
-            tuple((low << bits) // most for low in lows),
-            tuple(min(-((-high << bits) // least), 1 << bits) for high in highs),
-        )
+    fine = bits + _GUARD
+    variance = Fraction(scale) ** 2
+    last = math.ceil(scale * math.sqrt(2 * math.log(2) * (fine + 2))) + 1
+    half = [laws.enclosure(laws.EXPONENTIAL, k * k / (2 * variance), fine) for k in range(last + 1)]
+    ratio = laws.enclosure(laws.EXPONENTIAL, last / variance, fine)[1]
+    tail = half[-1][1] * ratio // ((1 << fine) - ratio) + 1
+    weights = [*half[:0:-1], *half]
+    lows = list(accumulate(low for low, _ in weights))
+    highs = list(accumulate((high for _, high in weights), initial=tail))[1:]
+    least, most = lows[-1], highs[-1] + tail
+    return Cumulative(
+        -last,
+        -((-tail << bits) // least),
+        tuple((low << bits) // most for low in lows),
+        tuple(min(-((-high << bits) // least), 1 << bits) for high in highs),
+    )
 
 
-def _refused(proposed: NDArray[np.int64], s: float, bits: Bits) -> NDArray[np.intp]:
-    """Return the places of the proposals that are refused."""
+def _refused(proposed: Integers, s: float, bits: Bits) -> np.ndarray:
     words = checked_words(bits, len(proposed))
     # cosh(x) - 1 <= 0.51 x^2 for |x| <= 0.3. Here x = k / (2 s^2) is less, as s >= 64, and
     # |k| < 38 s as no u below 2^-1024 is told from 0.
@@ -200,7 +175,6 @@ def _refused(proposed: NDArray[np.int64], s: float, bits: Bits) -> NDArray[np.in
 
 
 def _accepted(k: int, s: float, word: int, bits: Bits) -> bool:
-    """Return whether a uniform number is below ``I(0) / I(k)``."""
     return Uniform(word, WORD, bits).below(lambda fine: _ratio(abs(k), s, fine))
 
 
@@ -227,48 +201,44 @@ def _ratio(k: int, s: float, bits: int) -> tuple[int, int]:
     )
 
 
-def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw Poisson numbers, ``P(k) = exp(-lambda) lambda^k / k!``, lambda in (0, 2^30].
 
     Exact, tails included, for the float lambda as it is, by inversion (Devroye 1986, III.2). The
     first draw of a mean makes its table.
     """
     known = _validate.real("mean", mean, _MEAN)
-    return draw(Poisson(known), _validate.count("size", size, DRAWS), bits)
+    return draw(poisson_law, known, _validate.count("size", size, COUNT), bits)
 
 
-def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
+def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw differences of two Poisson numbers of mean ``variance / 2``; from 2^-1021 to 2^31."""
     mean = _validate.real("variance", variance, VARIANCE) / 2
     return poisson(mean, size, bits=bits) - poisson(mean, size, bits=bits)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Poisson(DiscreteLaw):
-    """A Poisson law: sums of probabilities, from the mode by ``P(k + 1) = P(k) lambda / (k + 1)``.
+# Only words next to a boundary ask again, and some are large: 70 MB for a mean of 2^30.
+@lru_cache(maxsize=2)
+def poisson_law(mean: float, bits: int) -> Cumulative:
+    """Return the sums of Poisson probabilities, from the mode by ``P(k + 1) = P(k) m / (k + 1)``.
 
     What is beyond the least and the largest number listed is bounded by a geometric series.
     """
-
-    mean: float
-
-    def cumulative(self, bits: int) -> Cumulative:
-        fine = bits + _GUARD
-        top, bottom = self.mean.as_integer_ratio()
-        mode = int(self.mean)
-        start = point_mass(self.mean, mode, fine)
-        upper, _ = _run(start, lambda i: (top, bottom * (mode + i)), mode, down=False)
-        lower, below = _run(start, lambda i: (bottom * (mode + 1 - i), top), mode, down=True)
-        terms = [*reversed(lower), start, *upper]
-        lows = accumulate(low for low, _ in terms)
-        highs = list(accumulate((high for _, high in terms), initial=below))[1:]
-        return Cumulative(
-            mode - len(lower),
-            -(-below >> _GUARD),
-            tuple(low >> _GUARD for low in lows),
-            tuple(min(-(-high >> _GUARD), 1 << bits) for high in highs),
-        )
+    fine = bits + _GUARD
+    top, bottom = mean.as_integer_ratio()
+    mode = int(mean)
+    start = point_mass(mean, mode, fine)
+    upper, _ = _run(start, lambda i: (top, bottom * (mode + i)), mode, down=False)
+    lower, below = _run(start, lambda i: (bottom * (mode + 1 - i), top), mode, down=True)
+    terms = [*reversed(lower), start, *upper]
+    lows = accumulate(low for low, _ in terms)
+    highs = list(accumulate((high for _, high in terms), initial=below))[1:]
+    return Cumulative(
+        mode - len(lower),
+        -(-below >> _GUARD),
+        tuple(low >> _GUARD for low in lows),
+        tuple(min(-(-high >> _GUARD), 1 << bits) for high in highs),
+    )
 
 
 def _run(
@@ -339,14 +309,10 @@ def run_count(distribution: tuning.RunCount, *, bits: Bits = secret_bits) -> int
 def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret_bits) -> int:
     """Draw one truncated negative binomial number, eta > -1 and gamma in (0, 1).
 
-    ``P(k) = (1-gamma)^k / (gamma^-eta - 1) * prod_{l<k} (l + eta) / (l + 1)`` for k >= 1; for
-    eta = 0 the limit ``(1-gamma)^k / (k ln(1/gamma))``.
-
+    ``P(k) = (1-gamma)^k / (gamma^-eta - 1) * prod_{l<k} (l + eta) / (l + 1)`` for k >= 1; for eta =
+    0 the limit ``(1-gamma)^k / (k ln(1/gamma))`` (Papernot and Steinke, ICLR 2022, definition 1).
     Exact, tails included, for the floats as they are: the least k with ``u < P(K <= k)`` for a
     uniform u, in as many steps as the number is large.
-
-    References:
-        Papernot and Steinke, ICLR 2022, definition 1 (the law).
     """
     shape = Fraction(_validate.real("eta", eta, tuning.ETA))
     rest = Fraction(_validate.real("gamma", gamma, tuning.GAMMA))

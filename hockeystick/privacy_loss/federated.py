@@ -23,7 +23,7 @@ otherwise it tells nothing, and which it was is seen. So the moment ``E_P[e^(c L
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
@@ -89,18 +89,13 @@ _SMALL_ORDER: Final = 1e-9
 class RevealedRoundLoss(RunsBoundLoss):
     """``K(c) <= ln(1 + p (e^(sum of K_i(c)) - 1))``; p is exactly this fraction.
 
-    ``below`` is what some data attain: the loss of one of the runs, where the others are not looked
-    at, or that of the sum of equal runs.
+    Attained is the loss of one of the runs, where the others are not looked at, or that of the sum
+    of equal runs, behind the coin that is seen.
     """
 
     terms: Terms
     rate: Fraction
-    below: PrivacyLoss | None
-
-    @property
-    def attained(self) -> PrivacyLoss | None:
-        """That of one run or of a sum of runs, behind the coin that is seen."""
-        return self.below
+    attained: PrivacyLoss | None = field()
 
     @property
     def supremum(self) -> float:

@@ -368,7 +368,7 @@ def _attained_cells(terms: Terms) -> Terms:
 
 def _attained_alone(terms: Terms, first: Terms) -> Terms:
     """Return all attained losses, by cells; none unless both share their dominating losses."""
-    one, other = (merged(((loss.without_attained, n),) for loss, n in t) for t in (terms, first))
+    one, other = (merged(((loss.dominating, n),) for loss, n in t) for t in (terms, first))
     known = _attained_cells(terms)
     plain = all(loss.finite is loss and loss.constant is None for loss, _ in (*known, *terms))
     alone = plain and one == other and len(known) == len(terms) and known != terms

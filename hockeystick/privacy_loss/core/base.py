@@ -110,11 +110,6 @@ class PrivacyLoss(ABC):
         return NO_INFINITY_MASS
 
     @property
-    def attained_infinity_mass(self) -> FloatAndDecimal:
-        """The probability that the attained loss is infinite, which lower ends take."""
-        return self.infinity_mass
-
-    @property
     def finite(self) -> PrivacyLoss | None:
         """The loss given that it is finite; None where that is constantly 0."""
         return self
@@ -148,24 +143,13 @@ class PrivacyLoss(ABC):
         return self
 
     @property
-    def attained_response(self) -> float:
-        """The epsilon of a binary randomized response that some data attain; 0 for none known.
-
-        Of many runs it has a closed form, where the attained loss has none.
-        """
-        return 0.0
+    def also_attained(self) -> tuple[PrivacyLoss, ...]:
+        """Losses that other data attain: of many runs they have closed forms, not the attained."""
+        return ()
 
     @property
-    def attained_gaussian(self) -> PrivacyLoss | None:
-        """A Gaussian's loss that some data attain as well; None for none known.
-
-        It has a closed form at any delta, where the attained loss may have none.
-        """
-        return None
-
-    @property
-    def without_attained(self) -> PrivacyLoss:
-        """The dominating loss, whatever is attained: equal where upper bounds are."""
+    def dominating(self) -> PrivacyLoss:
+        """The loss that upper bounds are of, whatever is attained."""
         return self
 
     @property

@@ -414,7 +414,9 @@ def largest_loss(terms: Terms) -> float:
 
 def least_largest_loss(terms: Terms) -> float:
     """Return a lower bound of the supremum of the sum of a direction's attained losses."""
-    if any(count and loss.attained_gaussian is not None for loss, count in terms):
+    if any(
+        one.supremum == math.inf for loss, count in terms if count for one in loss.also_attained
+    ):
         return math.inf
     exact, others = _exact_suprema(attained(terms))
     if not others:

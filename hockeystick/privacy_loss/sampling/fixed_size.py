@@ -125,7 +125,10 @@ def clipped_pair(rate: Fraction, noise_multiplier: float | Fraction) -> Dominati
     alike = SampledGaussianLoss(rate, noise_multiplier, True)
     if not opposite.is_within_reach:
         return None
-    return DominatingPair(JoinedLoss(opposite, alike, opposite), JoinedLoss(alike, opposite, alike))
+    return DominatingPair(
+        DominatedLoss(JoinedLoss(opposite, alike), opposite, exact=True),
+        DominatedLoss(JoinedLoss(alike, opposite), alike, exact=True),
+    )
 
 
 def _distribution(replaced: PrivacyLoss, inner: Mechanism) -> CellLoss:

@@ -86,7 +86,7 @@ from hockeystick.privacy_loss.core.mixtures import (
     observed_mixture,
     two_point_pair,
 )
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, symmetrized
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, JoinedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
 from hockeystick.privacy_loss.noise.gaussian_mixture import OppositeMixturesLoss, mixture_loss
 from hockeystick.privacy_loss.sampling.fixed_size import clipped_pair, noise_of
@@ -339,9 +339,7 @@ def _cut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> Dominati
     zeroed = None
     if adjacency is Adjacency.ZERO_OUT:
         zeroed = clipped_pair(decimal(rate), noise)
-    if zeroed is None:
-        return DominatingPair(*(symmetrized(moved, None),) * 2)
-    return DominatingPair(*(loss.without_attained if loss is not None else None for loss in zeroed))
+    return zeroed or DominatingPair(*(JoinedLoss(moved, moved),) * 2)
 
 
 @lru_cache(maxsize=64)

@@ -405,12 +405,13 @@ class AllocationLoss(AtomListLoss):
         return AllocationLoss(self.noise_multiplier, steps, times, self.removing, above=False)
 
     @property
-    def attained_gaussian(self) -> GaussianLoss | None:
+    def also_attained(self) -> tuple[PrivacyLoss, ...]:
+        """That of the sum of all outputs, where the attained loss is another one."""
         steps, times = self.attains or (self.steps, self.participations)
         if not self.above or times < 2:
-            return None
+            return ()
         summed = _summed(self.noise_multiplier, steps, times)
-        return None if self.attained == summed else summed
+        return () if self.attained == summed else (summed,)
 
     @property
     def infimum(self) -> float:

@@ -93,10 +93,6 @@ class UnseenPartitionLoss(PrivacyLoss):
         return FloatAndDecimal.of(self.rate)
 
     @property
-    def attained_infinity_mass(self) -> FloatAndDecimal:
-        return FloatAndDecimal.of(self.least)
-
-    @property
     def finite(self) -> ConstantLoss | None:
         """``ln(1 - p)`` for either p; None where the partition is always shown."""
         below_1 = [p for p in (self.rate, self.least or self.rate) if p < 1]

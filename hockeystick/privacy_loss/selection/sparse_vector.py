@@ -26,7 +26,7 @@ arbitrarily large).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
@@ -89,16 +89,8 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
     rho_all: float
     rho: float
     log_queries: float
-    attained_case: PrivacyLoss | None
-    response: float = 0.0
-
-    @property
-    def attained_response(self) -> float:
-        return self.response
-
-    @property
-    def attained(self) -> PrivacyLoss | None:
-        return self.attained_case
+    attained: PrivacyLoss | None = field()
+    also_attained: tuple[PrivacyLoss, ...] = ()
 
     @property
     def largest_order(self) -> float:
@@ -166,15 +158,15 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
     single = _single_query(mechanism)
-    attained, response = attacked(mechanism) or single, float(single.epsilon) if single else 0.0
+    attained, also = attacked(mechanism) or single, (single,) if single else ()
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
         sensitivity = Fraction(1 if mechanism.monotone else 2)
-        renyi = replace(renyi_bound(mechanism, sensitivity, attained), response=response)
+        renyi = replace(renyi_bound(mechanism, sensitivity, attained), also_attained=also)
         bound = _with_gaussian_queries(mechanism)
         if bound is None:
             return renyi
-        return DominatedLoss(replace(bound, line=renyi.zcdp_line()), attained, response)
-    return DominatedLoss(_with_laplace_queries(mechanism), attained, response)
+        return DominatedLoss(replace(bound, line=renyi.zcdp_line()), attained, also)
+    return DominatedLoss(_with_laplace_queries(mechanism), attained, also)
 
 
 def _with_gaussian_queries(mechanism: AboveThreshold) -> AboveThresholdGaussianLoss | None:

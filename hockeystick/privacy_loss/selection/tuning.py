@@ -71,7 +71,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from typing import Any, Final, final
@@ -423,7 +423,7 @@ class TruncatedTuningLoss(TunedLoss):
     shift: float
     log_runs: float
     tangent_order: float
-    attained_loss: PrivacyLoss | None
+    attained: PrivacyLoss | None = field()
 
     @classmethod
     def of(
@@ -447,10 +447,6 @@ class TruncatedTuningLoss(TunedLoss):
     @property
     def count(self) -> RunCount:
         return self.distribution
-
-    @property
-    def attained(self) -> PrivacyLoss | None:
-        return self.attained_loss
 
     @property
     def supremum(self) -> float:

@@ -90,7 +90,7 @@ def are_dominated_by_closed_form(terms: Terms) -> bool:
 
 def _dominating(terms: Terms) -> Terms | None:
     """Return the dominating losses with a closed form, None if they are the losses themselves."""
-    dominating = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)
+    dominating = tuple((loss.dominating, count) for loss, count in terms)
     return None if dominating == terms else dominating
 
 

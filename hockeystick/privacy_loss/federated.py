@@ -34,15 +34,13 @@ from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
     Terms,
     compose_unsplit,
     decimal_or_above,
-    dominating_pair,
     largest_loss,
 )
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, total
 from hockeystick.privacy_loss.guarantees import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -119,7 +117,6 @@ class RevealedRoundLoss(RunsBoundLoss):
         return k * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the sum of the runs', the bound where the coin is observed."""
         lines = [(loss.zcdp_line(), count) for loss, count in self.terms]
         known = [(line, count) for line, count in lines if line]
         if len(known) < len(lines):
@@ -183,14 +180,10 @@ def _joined(terms: Terms) -> Terms:
     rest = tuple((loss, count) for loss, count in terms if not isinstance(loss, GaussianLoss))
     if sum(count for _, count in gaussians) < 2:
         return terms
-    square = sum((count / _exact(loss) ** 2 for loss, count in gaussians), Fraction(0))
+    square = sum(
+        (count / decimal(loss.noise_multiplier) ** 2 for loss, count in gaussians), Fraction(0)
+    )
     return ((GaussianLoss(1 / square_root(square)), 1), *rest)
-
-
-def _exact(loss: GaussianLoss) -> Fraction:
-    """Return a noise multiplier as the decimal that it prints as; a fraction as itself."""
-    noise = loss.noise_multiplier
-    return decimal(noise)
 
 
 def _below(terms: Terms, rate: Fraction) -> PrivacyLoss | None:

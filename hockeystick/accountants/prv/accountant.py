@@ -38,7 +38,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
     merged,
 )
-from hockeystick.privacy_loss.core.interval_masses import effective_range, merged_points
+from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
 from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:

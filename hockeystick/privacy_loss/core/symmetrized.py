@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
+    Array,
     Atoms,
     CGFEstimate,
     ClosedFormProfile,
@@ -20,11 +22,7 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair, NoAnalysisError
-from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, both
 
 
 class _OfDominating:
@@ -62,7 +60,6 @@ class DominatedLoss(CellLoss):
     cells = _OfDominating()
     cgf_bounds = _OfDominating()
     cgf_estimate = _OfDominating()
-    closed_form_dominating_loss = _OfDominating()
     clt_mu_squared = _OfDominating()
     dominating_mu_squared = _OfDominating()
     endpoint_tolerance = _OfDominating()
@@ -74,8 +71,20 @@ class DominatedLoss(CellLoss):
 
 def dominated_pair(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
     """Return the pair of a dominating and an attained loss, the same in both directions."""
-    loss = above if above == below else DominatedLoss(above, below)
-    return DominatingPair(loss, loss)
+    return both(above if above == below else DominatedLoss(above, below))
+
+
+# The order, times the standard deviation of the loss, at which the losses of data are compared.
+_ORDER: Final = 5.0
+
+
+def costliest(losses: Sequence[PrivacyLoss]) -> PrivacyLoss | None:
+    """Return the loss with the largest K at an order that decides epsilon at common deltas."""
+    deviation = math.sqrt(
+        max((one.cgf_estimate(1e-3).second_derivative for one in losses), default=0.0)
+    )
+    order = _ORDER / deviation if deviation > 0.0 else 1.0
+    return max(losses, key=lambda one: one.cgf_estimate(order).value, default=None)
 
 
 # Exponentials beyond this are taken as infinite.
@@ -153,7 +162,7 @@ class JoinedLoss(CellLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         quadrature = self._with_quadrature
-        return quadrature.cgf_bounds(c) if quadrature else cgf_bounds(self, c, self.cgf_upper)
+        return quadrature.cgf_bounds(c) if quadrature else CellLoss.cgf_bounds(self, c)
 
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 + M)`` with M of the loss above 0: losses <= 0 contribute at most 1."""
@@ -163,17 +172,14 @@ class JoinedLoss(CellLoss):
         return _log_one_more(self.above.cgf_upper(c))
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the line by the ends, or that without sampling, which is an upper bound."""
         # The unsampled losses are the same in both directions.
         unsampled = self.above.unsampled if self.symmetric else None
         return lowest((CellLoss.zcdp_line(self), unsampled.zcdp_line() if unsampled else None))
 
     def atoms(self) -> Atoms:
-        """Return the atoms of both sides, and the remaining mass at 0."""
         return _joined_atoms(self.above, self.reverse)
 
     def cells(self, edges: Array) -> Masses:
-        """Return the masses above 0, and those below 0 by reflection."""
         return _joined_cells(self.above, self.reverse, edges)
 
 
@@ -185,7 +191,6 @@ def _log_one_more(exponent: float) -> float:
 
 
 def _joined_atoms(above: CellLoss, reverse: CellLoss) -> Atoms:
-    """Return one loss's positive atoms, reflections of another's, and the remaining mass at 0."""
     right, left = _positive_atoms(above), _positive_atoms(reverse)
     log_q = left.log_p - left.loss
     unsure = left.error + ULP * (4.0 * left.loss + np.abs(left.log_p))
@@ -200,7 +205,6 @@ def _joined_atoms(above: CellLoss, reverse: CellLoss) -> Atoms:
 
 
 def _positive_atoms(loss: CellLoss) -> Atoms:
-    """Return the atoms above 0."""
     own = loss.atoms()
     return Atoms(*(column[own.loss > 0.0] for column in own))
 
@@ -223,7 +227,6 @@ def _mass_at_zero(
 
 
 def _joined_cells(above: CellLoss, reverse: CellLoss, edges: Array) -> Masses:
-    """Return one loss's masses above 0, and those below 0 by another's reflection."""
     edges = np.asarray(edges, dtype=np.float64)
     negative, positive = edges[edges < 0.0], edges[edges > 0.0]
     log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))

@@ -37,8 +37,8 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.pairs import DominatingPair, both, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import RenyiBoundLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
@@ -66,7 +66,6 @@ class UnknownLoss(RenyiBoundLoss):
 
     @property
     def largest_order(self) -> float:
-        """0: K is bounded nowhere."""
         return 0.0
 
     def bound(self, c: float) -> float:
@@ -94,7 +93,6 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
 
     @property
     def largest_order(self) -> float:
-        """Infinite: every divergence is bounded."""
         return math.inf
 
     @property
@@ -136,11 +134,9 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         return CGFEstimate(low * (1.0 - share) + high * share, slope, 0.0)
 
     def _all_answers(self, c: float) -> float:
-        """Return the bound from releasing every noisy answer."""
         return self.rho_all * c * (c + 1.0)
 
     def _first_positive(self, c: float) -> float:
-        """Return the bound from shifting the threshold."""
         return self.rho * c * (c + 1.0) + self.log_queries
 
 
@@ -148,12 +144,10 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
 def _(mechanism: AboveThreshold) -> DominatingPair:
     if mechanism.query_scale == math.inf:
         return DominatingPair(None, None)
-    loss = _loss(mechanism)
-    return DominatingPair(loss, loss)
+    return both(_loss(mechanism))
 
 
 def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
-    """Return the loss of one run, the same in both directions."""
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
@@ -177,7 +171,6 @@ def _with_gaussian_queries(mechanism: AboveThreshold) -> AboveThresholdGaussianL
 
 
 def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:
-    """Return the dominating loss for Laplace query noise."""
     threshold, query = mechanism.threshold_scale, float_up(1 / least_reading(mechanism.query_scale))
     if threshold == math.inf:
         return laplace_bound(0.0, query, mechanism.monotone)

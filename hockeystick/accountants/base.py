@@ -34,6 +34,7 @@ from hockeystick.privacy_loss import (
     least_largest_loss,
     merged,
 )
+from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity
@@ -184,20 +185,21 @@ class InfinityMass:
 
 def split_infinity(terms: Terms) -> tuple[InfinityMass | None, Terms]:
     """Return the infinity mass, None where there is none, and the losses where they are finite."""
-    masses = [(mass, count) for loss, count in terms if any(mass := loss.infinity_mass)]
-    if not masses:
+    infinite = [(loss, count) for loss, count in terms if any(loss.infinity_mass)]
+    if not infinite:
         return None, terms
-    least = [(loss.attained_infinity_mass, count) for loss, count in terms]
+    masses = [(loss.infinity_mass, count) for loss, count in infinite]
+    attained = [(loss.attained, count) for loss, count in infinite]
+    least = [(one.infinity_mass if one else NO_INFINITY_MASS, count) for one, count in attained]
     low = math.fsum(count * min(map(_log_complement, mass)) for mass, count in masses)
     high = math.fsum(count * max(map(_log_complement, mass)) for mass, count in least)
-    known = all(loss.attained_infinity_mass == loss.infinity_mass for loss, _ in terms)
     finite = ((loss.finite, count) for loss, count in terms)
     rest = merged([tuple((loss, count) for loss, count in finite if loss is not None)])
     return (
         InfinityMass(
             low=low * (1.0 + _SLACK),
             high=high * (1.0 - _SLACK),
-            exact=_exact_mass(masses) if known else None,
+            exact=_exact_mass(masses) if least == masses else None,
             least_largest=least_largest_loss(rest),
             largest=max(largest_loss(rest), 0.0),
         ),

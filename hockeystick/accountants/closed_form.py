@@ -74,7 +74,7 @@ def closed_delta_upper(terms: Terms, epsilon: float) -> float:
 
 def dominating_closed_form(terms: Terms) -> Terms | None:
     """Return losses that dominate a plan's and have a closed form, where its own have none."""
-    dominating = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)
+    dominating = tuple((loss.dominating, count) for loss, count in terms)
     return dominating if dominating != terms and has_closed_form(dominating) else None
 
 
@@ -512,10 +512,11 @@ def provable_parts(terms: Terms) -> list[Terms]:
             responses.append((known, count))
         elif known is not None and known.closed_form_profile is not None:
             parts.append(((known, 1),))
-        if isinstance(loss.attained_gaussian, GaussianLoss):
-            gaussians.append((loss.attained_gaussian, count))
-        if loss.attained_response > 0.0:
-            responses.append((RandomizedResponsePairLoss(loss.attained_response), count))
+        for other in loss.also_attained:
+            if isinstance(other, GaussianLoss):
+                gaussians.append((other, count))
+            elif isinstance(other, RandomizedResponsePairLoss):
+                responses.append((other, count))
         if known is not loss and loss.closed_form_profile is not None:
             parts.append(((loss, 1),))
     if number_of_atoms(responses) > MOST_ATOMS:

@@ -30,13 +30,9 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
     Composition,
-    DominatingPair,
-    NoAnalysisError,
     Terms,
     attained,
     compose,
-    dominating_pair,
-    dominating_pair_of_tradeoff,
     expanded,
     largest_loss,
     least_largest_loss,
@@ -49,6 +45,12 @@ from hockeystick.privacy_loss.core.mixtures import (
     observed_mixture,
 )
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
+from hockeystick.privacy_loss.core.pairs import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    dominating_pair_of_tradeoff,
+)
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import (
     BoundedRangeLoss,

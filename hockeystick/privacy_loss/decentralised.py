@@ -39,14 +39,10 @@ from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
-    dominating_pair,
-)
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss, edge_pair
+from hockeystick.privacy_loss.core.infinity_mass import LEAST_NOISE, edge_pair
 from hockeystick.privacy_loss.core.mixtures import observed_mixture
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, dominated_pair
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.symmetrized import dominated_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 if TYPE_CHECKING:
@@ -202,7 +198,6 @@ def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
 
 
 def _bounds(network: _Network, ratio: _Ratio, parties: Whole, steps: int) -> tuple[Array, Array]:
-    """Return proven bounds of some parties' entries."""
     width = network.columns
     blocks = [parties[start : start + width] for start in range(0, len(parties), width)]
     found = [
@@ -281,25 +276,13 @@ def _squares(columns: Array) -> Array:
     return np.asarray(total * (1.0 + (len(columns) + 8) * 2.0 * _UNIT) + _TINY)
 
 
-# With less noise mu is no float.
-_LEAST_NOISE: Final = 1e-300
-
-
 @dominating_pair.register
 def _(mechanism: GOPA) -> DominatingPair:
-    if mechanism.noise_multiplier == math.inf:
-        return DominatingPair(None, None)
-    if mechanism.noise_multiplier == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    if mechanism.noise_multiplier < _LEAST_NOISE:
-        raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
+    if edge := edge_pair(mechanism.noise_multiplier, LEAST_NOISE):
+        return edge
     noise = decimal(mechanism.noise_multiplier)
     ends = _exposure(mechanism, noise)
-    above = GaussianLoss(noise / square_root(ends.most))
-    if ends.least == ends.most:
-        return DominatingPair(above, above)
-    loss = DominatedLoss(above, GaussianLoss(noise / square_root(ends.least)))
-    return DominatingPair(loss, loss)
+    return dominated_pair(*(GaussianLoss(noise / square_root(end)) for end in ends[::-1]))
 
 
 def _exposure(mechanism: GOPA, noise: Fraction) -> Exposure:
@@ -321,8 +304,7 @@ def _(mechanism: GossipAveraging) -> DominatingPair:
     least, most = _squared_projection(mechanism)
     if most == 0:
         return DominatingPair(None, None)
-    edge = edge_pair(mechanism.noise_multiplier)
-    if edge is not None:
+    if edge := edge_pair(mechanism.noise_multiplier, LEAST_NOISE):
         return edge
     noise = decimal(mechanism.noise_multiplier)
     above = GaussianLoss(noise / square_root(most))
@@ -352,23 +334,15 @@ def _squared_projection(mechanism: GossipAveraging) -> tuple[Fraction, Fraction]
 def _(mechanism: NoisyIterations) -> DominatingPair:
     if mechanism.steps == 0:
         return DominatingPair(None, None)
-    edge = edge_pair(mechanism.noise_multiplier)
-    if edge is not None:
+    if edge := edge_pair(mechanism.noise_multiplier, LEAST_NOISE):
         return edge
-    noise = StepNoise(decimal(mechanism.noise_multiplier) / change(mechanism.adjacency))
-    return dominated_pair(noise.covered(mechanism.covering), noise.covered(mechanism.steps))
+    noise = decimal(mechanism.noise_multiplier) / change(mechanism.adjacency)
+    return dominated_pair(_covered(noise, mechanism.covering), _covered(noise, mechanism.steps))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class StepNoise:
-    """The noise multiplier of one step, ``scale``."""
-
-    scale: Fraction
-
-    def covered(self, steps: int) -> GaussianLoss:
-        """Return the loss under the noise of several steps, ``mu = 1 / (scale sqrt(steps))``."""
-        return GaussianLoss(self.scale * steps / square_root(Fraction(steps)))
+def _covered(noise: Fraction, steps: int) -> GaussianLoss:
+    """Return the loss under the noise of several steps, ``mu = 1 / (noise sqrt(steps))``."""
+    return GaussianLoss(noise * steps / square_root(Fraction(steps)))
 
 
 # Numbers of steps that are distinguished, and the number of blocks of the others, or a smaller one
@@ -385,13 +359,12 @@ _RARE: Final = 14
 
 @dominating_pair.register
 def _(mechanism: TokenWalk) -> DominatingPair:
-    edge = edge_pair(mechanism.noise_multiplier)
-    if edge is not None:
+    if edge := edge_pair(mechanism.noise_multiplier, LEAST_NOISE):
         return edge
-    noise = StepNoise(decimal(mechanism.noise_multiplier) / change(mechanism.adjacency))
+    noise = decimal(mechanism.noise_multiplier) / change(mechanism.adjacency)
     if mechanism.distance is not None:
         return dominated_pair(
-            noise.covered(mechanism.distance), noise.covered(mechanism.parties - 1)
+            _covered(noise, mechanism.distance), _covered(noise, mechanism.parties - 1)
         )
     walk = _Walk(mechanism.parties, cast(int, mechanism.observers))
     return dominated_pair(cast(CellLoss, _above(noise, walk)), _below(noise, walk))
@@ -458,20 +431,20 @@ def _ends_of_token_walk(steps: int, singles: int, blocks: int) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def _above(noise: StepNoise, walk: _Walk) -> CellLoss | None:
+def _above(noise: Fraction, walk: _Walk) -> CellLoss | None:
     """Return the mixture in which each block has the noise of its least number of steps."""
     ends = _ends_of_token_walk(walk.likely_steps(walk.observers + 1), _SINGLES_ABOVE, _BLOCKS_ABOVE)
     left = [*(walk.observed_tail(end) for end in ends), Fraction(0)]
     shares = [first - second for first, second in pairwise(left)]
-    parts = [(share, noise.covered(end + 1)) for end, share in zip(ends, shares, strict=True)]
+    parts = [(share, _covered(noise, end + 1)) for end, share in zip(ends, shares, strict=True)]
     return observed_mixture(parts)
 
 
 @lru_cache(maxsize=64)
-def _below(noise: StepNoise, walk: _Walk) -> CellLoss | None:
+def _below(noise: Fraction, walk: _Walk) -> CellLoss | None:
     """Return the mixture in which each block has the noise of its largest number of steps."""
     ends = _ends_of_token_walk(walk.likely_steps(walk.observers), _SINGLES_BELOW, _BLOCKS_BELOW)
     left = [walk.between_observers_tail(end) for end in ends]
     shares = [first - second for first, second in pairwise(left)]
-    parts = [(share, noise.covered(end)) for end, share in zip(ends[1:], shares, strict=True)]
+    parts = [(share, _covered(noise, end)) for end, share in zip(ends[1:], shares, strict=True)]
     return observed_mixture([*parts, (left[-1], None)])

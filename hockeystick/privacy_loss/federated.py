@@ -23,7 +23,7 @@ otherwise it tells nothing, and which it was is seen. So the moment ``E_P[e^(c L
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, final
 
@@ -34,15 +34,13 @@ from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
     Terms,
     compose_unsplit,
     decimal_or_above,
-    dominating_pair,
     largest_loss,
 )
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, total
 from hockeystick.privacy_loss.guarantees import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -89,18 +87,13 @@ _SMALL_ORDER: Final = 1e-9
 class RevealedRoundLoss(RunsBoundLoss):
     """``K(c) <= ln(1 + p (e^(sum of K_i(c)) - 1))``; p is exactly this fraction.
 
-    ``below`` is what some data attain: the loss of one of the runs, where the others are not looked
-    at, or that of the sum of equal runs.
+    Attained is the loss of one of the runs, where the others are not looked at, or that of the sum
+    of equal runs, behind the coin that is seen.
     """
 
     terms: Terms
     rate: Fraction
-    below: PrivacyLoss | None
-
-    @property
-    def attained(self) -> PrivacyLoss | None:
-        """That of one run or of a sum of runs, behind the coin that is seen."""
-        return self.below
+    attained: PrivacyLoss | None = field()
 
     @property
     def supremum(self) -> float:
@@ -124,7 +117,6 @@ class RevealedRoundLoss(RunsBoundLoss):
         return k * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the sum of the runs', the bound where the coin is observed."""
         lines = [(loss.zcdp_line(), count) for loss, count in self.terms]
         known = [(line, count) for line, count in lines if line]
         if len(known) < len(lines):
@@ -188,14 +180,10 @@ def _joined(terms: Terms) -> Terms:
     rest = tuple((loss, count) for loss, count in terms if not isinstance(loss, GaussianLoss))
     if sum(count for _, count in gaussians) < 2:
         return terms
-    square = sum((count / _exact(loss) ** 2 for loss, count in gaussians), Fraction(0))
+    square = sum(
+        (count / decimal(loss.noise_multiplier) ** 2 for loss, count in gaussians), Fraction(0)
+    )
     return ((GaussianLoss(1 / square_root(square)), 1), *rest)
-
-
-def _exact(loss: GaussianLoss) -> Fraction:
-    """Return a noise multiplier as the decimal that it prints as; a fraction as itself."""
-    noise = loss.noise_multiplier
-    return decimal(noise)
 
 
 def _below(terms: Terms, rate: Fraction) -> PrivacyLoss | None:

@@ -37,19 +37,27 @@ from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, of_range, outward, steepest_slope
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss, ProfiledLoss
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
-    Terms,
-    dominating_pair,
+from hockeystick.privacy_loss.core.base import (
+    Array,
+    Atoms,
+    CGFEstimate,
+    Masses,
+    PrivacyLoss,
+    ProfiledLoss,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.core.mixtures import (
     NO_PRIVACY,
     RandomizedResponsePairLoss,
     merged,
     two_point_pair,
+)
+from hockeystick.privacy_loss.core.pairs import (
+    DominatingPair,
+    NoAnalysisError,
+    both,
+    dominating_pair,
 )
 from hockeystick.privacy_loss.core.terms import breakpoints, largest_order
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
@@ -57,8 +65,6 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
 
 
 @dominating_pair.register
@@ -90,8 +96,7 @@ def gaussian_pair(mu: float) -> DominatingPair:
         return DominatingPair(None, None)
     if mu == math.inf:
         return NO_PRIVACY
-    loss = GaussianLoss(1 / decimal(mu))
-    return DominatingPair(loss, loss)
+    return both(GaussianLoss(1 / decimal(mu)))
 
 
 _TINY: Final = 5e-324
@@ -161,7 +166,6 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         return mp.expm1((epsilon - own) / 2) ** 2 / -mp.expm1(-own)
 
     def atoms(self) -> Atoms:
-        """Return none: the envelope has a density."""
         return no_atoms()
 
     def cells(self, edges: Array) -> Masses:
@@ -178,7 +182,6 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         return Masses(log_p, log_q, ULP * (4.0 * end + 4.0 * sizes + 16.0))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the largest K of any single release, and its two derivatives."""
         value, slope, curvature = _largest(c, self.supremum)
         return CGFEstimate(float(value), float(slope), float(curvature))
 
@@ -226,7 +229,8 @@ def _series(x: mpf) -> tuple[mpf, mpf, mpf]:
 
 _OUTWARD: Final = Fraction(1, 2**52)
 
-Points: TypeAlias = tuple[tuple[float, float], ...]
+Divergences: TypeAlias = tuple[tuple[float, float], ...]
+Points: TypeAlias = list[tuple[Fraction, Fraction]]
 
 
 class RenyiBoundLoss(PrivacyLoss):
@@ -252,7 +256,6 @@ class RenyiBoundLoss(PrivacyLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite: no upper bound is known."""
         return math.inf
 
     @property
@@ -324,23 +327,24 @@ class RenyiCurveLoss(RenyiBoundLoss):
     K, and so the least bound. ``points`` are the breakpoints of the envelope after the one at 0.
     """
 
-    points: Points
+    points: Divergences
     slope: float
 
     @classmethod
-    def of(cls, divergences: Points) -> RenyiCurveLoss:
+    def of(cls, divergences: Divergences) -> RenyiCurveLoss:
         """Return the loss with divergences at most these, at orders > 1; one must be finite."""
         finite = [(order, tau) for order, tau in divergences if tau < math.inf]
         slope = min(least_reading(tau) / largest_reading(order) for order, tau in finite)
         # Each point moves to the left and up, over all readings and the rounding: K increases.
-        vertices = [
+        vertices = [(Fraction(0), Fraction(0))]
+        vertices += [
             (
                 (least_reading(order) - 1) * (1 - _OUTWARD),
                 (largest_reading(order) - 1) * largest_reading(tau) * (1 + _OUTWARD),
             )
             for order, tau in finite
         ]
-        points = tuple((float(c), _finite(k)) for c, k in _lower_hull(vertices))
+        points = tuple((float(c), _finite(k)) for c, k in lower_hull(vertices)[1:])
         return cls(points, _finite(slope * (1 - _OUTWARD)))
 
     @property
@@ -371,7 +375,6 @@ class RenyiCurveLoss(RenyiBoundLoss):
         return CGFEstimate(value, slope, 0.0)
 
     def _chord(self, c: float) -> tuple[float, float]:
-        """Return the value and the slope of the chord above c."""
         index = bisect_left(self.breakpoints, c)
         left, low = self.points[index - 1] if index else (0.0, 0.0)
         right, high = self.points[min(index, len(self.points) - 1)]
@@ -386,28 +389,20 @@ def gaussian_within(rho: float) -> GaussianLoss:
     return GaussianLoss(math.sqrt(0.5) / math.sqrt(rho) * (1.0 + 16.0 * ULP))
 
 
-def _lower_hull(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-    """Return the vertices of the lower convex envelope of points and 0, without 0."""
-    hull = [(Fraction(0), Fraction(0))]
+def lower_hull(points: Points) -> Points:
+    """Return the corners of the lower convex hull of points that ascend, in exact arithmetic."""
+    hull: Points = []
     for x, y in points:
-        while len(hull) > 1 and _is_above(hull[-2], hull[-1], (x, y)):
+        while len(hull) > 1:
+            (first, low), (second, high) = hull[-2:]
+            if (high - low) * (x - first) < (y - low) * (second - first):
+                break
             hull.pop()
         hull.append((x, y))
-    return hull[1:]
-
-
-def _is_above(
-    first: tuple[Fraction, Fraction],
-    middle: tuple[Fraction, Fraction],
-    last: tuple[Fraction, Fraction],
-) -> bool:
-    """Return whether a point lies on or above the line through its neighbours."""
-    rise = (middle[1] - first[1]) * (last[0] - first[0])
-    return rise >= (last[1] - first[1]) * (middle[0] - first[0])
+    return hull
 
 
 def _finite(value: Fraction) -> float:
-    """Return a number as a float, inf where it has none."""
     try:
         return float(value)
     except OverflowError:
@@ -431,18 +426,15 @@ def _(mechanism: RenyiDP) -> DominatingPair:
         return DominatingPair(None, None)
     if min(divergences) == math.inf:
         return NO_PRIVACY
-    loss = RenyiCurveLoss.of(mechanism.divergences)
-    return DominatingPair(loss, loss)
+    return both(RenyiCurveLoss.of(mechanism.divergences))
 
 
 def _concentrated(rho: float, omega: float) -> DominatingPair:
-    """Return the losses of the worst release with Renyi divergences below a line."""
     if rho == 0.0:
         return DominatingPair(None, None)
     if rho == math.inf:
         return NO_PRIVACY
-    loss = ConcentratedLoss(rho, omega)
-    return DominatingPair(loss, loss)
+    return both(ConcentratedLoss(rho, omega))
 
 
 # The safety margin of the ends, which covers all round-off of the sums.
@@ -465,7 +457,6 @@ class ContaminatedLoss(AtomListLoss):
     share: float
 
     def atoms(self) -> Atoms:
-        """Return the clipped atoms of the known part, and the share h below the lower end."""
         return _atoms(self)
 
 

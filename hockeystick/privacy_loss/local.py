@@ -27,10 +27,9 @@ with independent g: in the sum that many are not 0 as in the sample, by
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, singledispatch
-from typing import TYPE_CHECKING, Final, cast, final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
@@ -43,21 +42,22 @@ from hockeystick.mechanisms.local.reports import (
     UnaryEncoding,
 )
 from hockeystick.notions import PureDP
-from hockeystick.numerics import ULP, FloatAndDecimal
-from hockeystick.privacy_loss.core.atomic import FewAtoms, both, read_only_atoms
-from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
+from hockeystick.numerics import ULP
+from hockeystick.privacy_loss.core.atomic import FewAtoms, ThreePointLoss, read_only_atoms
+from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
-    dominating_pair,
-)
 from hockeystick.privacy_loss.core.mixtures import (
     RandomizedResponsePairLoss,
     infinity_mass_pair,
     merged,
 )
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.core.pairs import (
+    DominatingPair,
+    NoAnalysisError,
+    both,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, costliest
 from hockeystick.privacy_loss.shuffling import (
     CELLS,
     BlanketLoss,
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class RandomizedResponseLoss(FewAtoms):
+class RandomizedResponseLoss(ThreePointLoss):
     """``+-eps`` as e^eps to 1, and 0 for the K - 2 categories that are neither of the two.
 
     The same in both directions:
@@ -88,14 +88,6 @@ class RandomizedResponseLoss(FewAtoms):
     @property
     def opposite(self) -> RandomizedResponseLoss:
         return self
-
-    @property
-    def supremum(self) -> float:
-        return self.epsilon
-
-    @property
-    def exact_supremum(self) -> FloatAndDecimal:
-        return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         from hockeystick.precision.atoms import randomized_response
@@ -120,7 +112,7 @@ _MOST_HASHES: Final = 10_000
 
 @final
 @dataclass(frozen=True, slots=True)
-class UnaryEncodingLoss(FewAtoms):
+class UnaryEncodingLoss(ThreePointLoss):
     """``+-eps`` as e^eps to 1, and 0 where the two bits that differ contradict each other.
 
     Two binary randomized responses of eps/2 each for the symmetric kind; for the optimized one the
@@ -132,14 +124,6 @@ class UnaryEncodingLoss(FewAtoms):
 
     epsilon: float
     optimized: bool
-
-    @property
-    def supremum(self) -> float:
-        return self.epsilon
-
-    @property
-    def exact_supremum(self) -> FloatAndDecimal:
-        return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         from hockeystick.precision.atoms import binary_runs, optimized_unary
@@ -203,99 +187,79 @@ _MOST_USERS: Final = 10**9
 # Epsilons of a randomizer between which the stronger clones are used.
 LEAST_EPSILON: Final = 1e-6
 MOST_EPSILON: Final = 20.0
-# The order, times the standard deviation of the loss, at which the losses of data are compared.
-_ORDER: Final = 5.0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CountLoss(ReportsLoss):
-    """The loss of the count of one category, which all other users hold, or none of them.
+    """The loss of a count of reports or bits: ``Bin(trials, odds / (1 + odds))`` of the others'.
 
-    With a the masses of the others' count, ``P(k) = (1 - s) a_k + s a_(k-1)``: the first user
-    reports the category with ``s = e^eps q`` under P and q under Q, or the other way round.
-    For two categories the count is a sufficient statistic.
+    ``own`` has the first user's masses under P and under Q: of 0, 1, ... that are added.
     """
 
     epsilon: float
-    categories: int
-    users: int
-    shared: bool
-    held: bool
+    trials: int
+    odds: float
+    own: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of_category(
+        cls, epsilon: float, categories: int, users: int, shared: bool, held: bool
+    ) -> CountLoss:
+        """Return that of one category's reports, which all other users hold, or none of them.
+
+        The first user holds it under P (``held``) or under Q; of two categories the count is a
+        sufficient statistic.
+        """
+        small, more = math.exp(-epsilon), math.exp(epsilon)
+        rest = categories - 1.0
+        odds = more / rest if shared else 1.0 / (more + rest - 1.0)
+        likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
+        own = (rest * rare, likely), ((more + rest - 1.0) * rare, rare)
+        return cls(epsilon, users - 1, odds, own if held else own[::-1])
+
+    @classmethod
+    def of_bits(cls, epsilon: float, users: int, optimized: bool, held: bool) -> CountLoss:
+        """Return that of bits of unary encodings, which all others hold or none of them.
+
+        Of the symmetric encoding, the 1s at the category that all others hold and the 0s at another
+        one together: with ``s = e^(eps/2) / (1 + e^(eps/2))`` each of the others adds Bin(2, s),
+        and the first user Bin(2, s) or Bin(2, 1 - s). Of the optimized one, the 1s at a category
+        that none of the others holds: each of them adds a 1 with probability ``1/(1 + e^eps)``, the
+        first user with that or 1/2. ``held``: under P the first user holds that category, under Q
+        the other one.
+        """
+        own: tuple[tuple[float, ...], ...]
+        if optimized:
+            odds = math.exp(-epsilon)
+            trials, own = users - 1, ((0.5, 0.5), (1.0 / (1.0 + odds), odds / (1.0 + odds)))
+        else:
+            odds = math.exp(0.5 * epsilon)
+            likely, rare = odds / (1.0 + odds), 1.0 / (1.0 + odds)
+            mixed, trials = 2.0 * likely * rare, 2 * (users - 1)
+            own = (rare * rare, mixed, likely * likely), (likely * likely, mixed, rare * rare)
+        return cls(epsilon, trials, odds, own if held else own[::-1])
 
     def atoms(self) -> Atoms:
-        """Return one atom for each count, or for several neighbours of them."""
         return _count_atoms(self)
 
 
 @lru_cache(maxsize=64)
 def _count_atoms(loss: CountLoss) -> Atoms:
-    """Return the atoms of the count of one category."""
-    small, more = math.exp(-loss.epsilon), math.exp(loss.epsilon)
-    rest = loss.categories - 1.0
-    odds = more / rest if loss.shared else 1.0 / (more + rest - 1.0)
-    likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
-    own = [(rest * rare, likely), ((more + rest - 1.0) * rare, rare)]
-    return _sum_atoms(loss, loss.users - 1, odds, own if loss.held else own[::-1])
+    """Return one atom for each number, or for several neighbours of them.
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class BitsLoss(ReportsLoss):
-    """The loss of a number of bits of unary encodings, which all others hold or none of them.
-
-    Of the symmetric encoding, the 1s at the category that all others hold and the 0s at another one
-    together: with ``s = e^(eps/2) / (1 + e^(eps/2))`` each of the others adds Bin(2, s), and the
-    first user Bin(2, s) or Bin(2, 1 - s). Of the optimized one, the 1s at a category that none of
-    the others holds: each of them adds a 1 with probability ``1/(1 + e^eps)``, the first user with
-    that or 1/2. ``held``: under P the first user holds that category, under Q the other one.
-    """
-
-    epsilon: float
-    users: int
-    optimized: bool
-    held: bool
-
-    def atoms(self) -> Atoms:
-        """Return one atom for each number, or for several neighbours of them."""
-        return _bits_atoms(self)
-
-
-@lru_cache(maxsize=64)
-def _bits_atoms(loss: BitsLoss) -> Atoms:
-    """Return the atoms of the number of bits."""
-    own: list[tuple[float, ...]]
-    if loss.optimized:
-        odds = math.exp(-loss.epsilon)
-        zero, one = 1.0 / (1.0 + odds), odds / (1.0 + odds)
-        trials, own = loss.users - 1, [(0.5, 0.5), (zero, one)]
-    else:
-        odds = math.exp(0.5 * loss.epsilon)
-        likely, rare = odds / (1.0 + odds), 1.0 / (1.0 + odds)
-        mixed = 2.0 * likely * rare
-        trials = 2 * (loss.users - 1)
-        own = [(rare * rare, mixed, likely * likely), (likely * likely, mixed, rare * rare)]
-    return _sum_atoms(loss, trials, odds, own if loss.held else own[::-1])
-
-
-def _sum_atoms(
-    loss: CountLoss | BitsLoss, trials: int, odds: float, own: Sequence[Sequence[float]]
-) -> Atoms:
-    """Return the numbers ``Bin(trials, odds / (1 + odds))`` plus the first user's as atoms.
-
-    ``own`` has the first user's masses under P and under Q. All is rounded down; numbers next to
-    omitted ones are omitted too.
+    All is rounded down; numbers next to omitted ones are omitted too.
     """
     from hockeystick.kernels.shuffled_reports import binomial
 
-    first, mass = binomial(trials, odds)
-    reach = len(own[0]) - 1
+    first, mass = binomial(loss.trials, loss.odds)
+    reach = len(loss.own[0]) - 1
     padded = np.pad(mass, reach)
     shifts = [padded[reach - k : padded.size - k] for k in range(reach + 1)]
-    p, r = (np.asarray(masses) @ np.stack(shifts) for masses in own)
+    p, r = (np.asarray(masses) @ np.stack(shifts) for masses in loss.own)
     # Next to omitted numbers the masses lack one of the summands, and are omitted as well.
     last = first + mass.size - 1
-    kept = slice(0 if first == 0 else reach, None if last == trials else -reach)
+    kept = slice(0 if first == 0 else reach, None if last == loss.trials else -reach)
     p, r = p[kept], r[kept]
     size = -(-p.size // CELLS)
     starts = np.arange(0, p.size, size)
@@ -307,55 +271,31 @@ def _sum_atoms(
     return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
-@singledispatch
 def _attained_losses(randomizer: Mechanism, epsilon: float, users: int) -> list[ReportsLoss]:
     """Return the losses of some data with a randomizer; none where none are known."""
-    return []
-
-
-@_attained_losses.register
-def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[ReportsLoss]:
-    categories = randomizer.categories
+    if isinstance(randomizer, UnaryEncoding):
+        optimized = randomizer.kind is Encoding.OPTIMIZED
+        return [CountLoss.of_bits(epsilon, users, optimized, held) for held in (True, False)]
+    # Of all that is epsilon-DP, responses of two or three categories.
+    kinds: tuple[int, ...] = (2, 3) if isinstance(randomizer, PureDP) else ()
+    if isinstance(randomizer, RandomizedResponse):
+        kinds = (randomizer.categories,)
     found: list[ReportsLoss] = [
-        CountLoss(epsilon, categories, users, shared, held)
+        CountLoss.of_category(epsilon, categories, users, shared, held)
+        for categories in kinds
         for shared in (True, False)
         for held in (True, False)
     ]
-    if categories > 2:
-        found.append(StrongerClonesLoss(epsilon, categories, users, above=False))
-    return found
-
-
-@_attained_losses.register
-def _(randomizer: UnaryEncoding, epsilon: float, users: int) -> list[ReportsLoss]:
-    optimized = randomizer.kind is Encoding.OPTIMIZED
-    return [BitsLoss(epsilon, users, optimized, held) for held in (True, False)]
-
-
-@_attained_losses.register
-def _(randomizer: PureDP, epsilon: float, users: int) -> list[ReportsLoss]:
-    # Both are epsilon-DP.
-    return [
-        one
-        for categories in (2, 3)
-        for one in _attained_losses(RandomizedResponse(epsilon, categories), epsilon, users)
-    ]
+    clones = (categories for categories in kinds if categories > 2)
+    return found + [StrongerClonesLoss(epsilon, one, users, above=False) for one in clones]
 
 
 def _dominating_loss(randomizer: Mechanism, epsilon: float, users: int) -> ReportsLoss:
     """Return the loss of the randomizer's blanket; that of the clones where none is known."""
-    if blanket_of(randomizer) is None:
+    blanket = blanket_of(randomizer)
+    if blanket is None:
         return StrongerClonesLoss(epsilon, 2, users, above=True)
-    return BlanketLoss(cast(RandomizedResponse | UnaryEncoding, randomizer), users)
-
-
-def _largest_at_order(losses: list[ReportsLoss]) -> PrivacyLoss | None:
-    """Return the loss with the largest K at an order typical of common deltas."""
-    if not losses:
-        return None
-    deviation = math.sqrt(max(one.cgf_estimate(1e-3).second_derivative for one in losses))
-    order = _ORDER / deviation if deviation > 0.0 else 1.0
-    return max(losses, key=lambda one: one.cgf_estimate(order).value)
+    return BlanketLoss(blanket, epsilon, users)
 
 
 @dominating_pair.register
@@ -365,36 +305,22 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
     if users == 1 or epsilon == 0.0:
         return pair
     if epsilon == math.inf:
-        return _without_pure_epsilon(mechanism.randomizer)
+        if not isinstance(mechanism.randomizer, RandomizedResponse | PureDP):
+            raise NoAnalysisError(
+                "reports are amplified by shuffling where their randomizer is epsilon-DP with a "
+                "finite epsilon, which this one is not"
+            )
+        # Reports equal the data: the differing one is identified.
+        return infinity_mass_pair()
     if users > _MOST_USERS:
         raise NoAnalysisError(
             f"shuffled reports are analysed for up to {_MOST_USERS:,} users; fewer cost no less, "
             "so account for that many"
         )
-    attained_losses = []
+    attained_losses: list[ReportsLoss] = []
     if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         attained_losses = _attained_losses(mechanism.randomizer, epsilon, users)
         dominating: CellLoss = _dominating_loss(mechanism.randomizer, epsilon, users)
     else:
         dominating = RandomizedResponsePairLoss(epsilon)
-    loss = DominatedLoss(dominating, _largest_at_order(attained_losses))
-    return DominatingPair(loss, loss)
-
-
-_NOT_PURE: Final = (
-    "reports are amplified by shuffling where their randomizer is epsilon-DP with a finite "
-    "epsilon, which this one is not"
-)
-
-
-@singledispatch
-def _without_pure_epsilon(randomizer: Mechanism) -> DominatingPair:
-    """Return the losses of a randomizer without a finite epsilon, or refuse it."""
-    raise NoAnalysisError(_NOT_PURE)
-
-
-@_without_pure_epsilon.register(RandomizedResponse)
-@_without_pure_epsilon.register(PureDP)
-def _(randomizer: Mechanism) -> DominatingPair:
-    # Reports equal the data: the differing one is identified.
-    return infinity_mass_pair()
+    return both(DominatedLoss(dominating, costliest(attained_losses)))

@@ -65,13 +65,11 @@ from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.reports import Encoding, RandomizedResponse, UnaryEncoding
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
-from hockeystick.privacy_loss.core.base import Atoms, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Array, Atoms, ProfiledLoss
 from hockeystick.privacy_loss.core.mixtures import merged
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
 
 
 # Up to this number of pairs (x, t) each is an atom; above it, cells of the loss are used.
@@ -142,7 +140,6 @@ class ReportWeights(NamedTuple):
 
 
 def _clone_weights(loss: StrongerClonesLoss) -> ReportWeights:
-    """Return the weights for every t."""
     from hockeystick.kernels.shuffled_reports import binomial
 
     more, others = math.expm1(loss.epsilon), loss.categories - 2
@@ -170,7 +167,6 @@ def block_starts(total: int, size: int) -> NDArray[np.int64]:
 
 
 def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
-    """Return the weights with those of neighbouring t added up."""
     center = float(weights.totals @ weights.difference / weights.difference.sum())
     blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
     size = -(-weights.totals.size // (2 * blocks))
@@ -189,7 +185,6 @@ def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
 
 @lru_cache(maxsize=64)
 def _clone_atoms(loss: StrongerClonesLoss) -> Atoms:
-    """Return the atoms, one for each output or by cells."""
     weights = _clone_weights(loss)
     if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
         atoms = atoms_one_by_one(weights, above=loss.above)
@@ -263,7 +258,6 @@ def _cell_masses(weights: ReportWeights, inner: Array) -> _CellMasses:
 
 
 def _edges(epsilon: float, deviation: float, half: float) -> tuple[Array, float]:
-    """Return the edges of the cells without the two ends, and their spacing."""
     reach = min(epsilon, _DEVIATIONS * deviation)
     step = reach / CELLS
     inner = step * (np.arange(-CELLS, CELLS) + half)
@@ -395,13 +389,9 @@ class BlanketLoss(ReportsLoss):
     the two ends of each.
     """
 
-    randomizer: RandomizedResponse | UnaryEncoding
+    blanket: Blanket
+    epsilon: float
     users: int
-
-    @property
-    def epsilon(self) -> float:
-        """That of the randomizer."""
-        return self.randomizer.epsilon
 
     def atoms(self) -> Atoms:
         return _blanket_atoms(self)
@@ -409,7 +399,6 @@ class BlanketLoss(ReportsLoss):
 
 @lru_cache(maxsize=64)
 def _blanket_atoms(loss: BlanketLoss) -> Atoms:
-    """Return the atoms, one for each output or by cells."""
     weights = _weights(loss)
     if float((weights.totals + 1.0).sum()) <= _PRIVACY_BLANKET_MOST_ATOMS:
         atoms = atoms_one_by_one(weights, above=True)
@@ -428,7 +417,7 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
     """Return weights for pairs of s and U that dominate those of the blanket."""
     from hockeystick.kernels.shuffled_reports import binomial
 
-    blanket, more = _known(loss.randomizer), math.expm1(loss.epsilon)
+    blanket, more = loss.blanket, math.expm1(loss.epsilon)
     rest = blanket.both + blanket.neither + blanket.remainder
     first, mass = binomial(loss.users - 1, 2.0 * blanket.one / rest)
     s: Array = np.arange(first + 1.0, first + mass.size + 0.5)
@@ -453,15 +442,7 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
     return ReportWeights(totals[kept], common[kept], difference[kept], float(null), error)
 
 
-def _known(randomizer: RandomizedResponse | UnaryEncoding) -> Blanket:
-    """Return the blanket of a randomizer that has one."""
-    found = blanket_of(randomizer)
-    assert found is not None
-    return found
-
-
 def _starts(s: Array, points: int) -> NDArray[np.int64]:
-    """Return where the blocks of neighbouring s begin."""
     blocks = max(
         _PRIVACY_BLANKET_WORK / (math.sqrt(float(s.mean())) * points),
         _PRIVACY_BLANKET_FEWEST_BLOCKS,

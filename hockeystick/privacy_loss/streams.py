@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -53,15 +53,12 @@ from hockeystick.mechanisms import BallsInBins, Gaussian, RandomAllocation
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization, TreeAggregation
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
+from hockeystick.privacy_loss.core.base import Array
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.core.pairs import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, dominated_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
-
 
 # Beyond this an exponential is compared by its logarithm.
 _LARGEST_EXPONENT: Final = 700.0
@@ -108,7 +105,7 @@ def _(mechanism: BallsInBins) -> DominatingPair:
     lower = below.pair(noise, 1.0) if below else DominatingPair(None, None)
     return DominatingPair(
         *(
-            DominatedLoss(one, other.attained if other else None)
+            DominatedLoss(cast(CellLoss, one.dominating), other.attained if other else None)
             if isinstance(one, CellLoss)
             else one  # without noise, as far as floats go
             for one, other in zip(upper, lower, strict=True)
@@ -199,11 +196,8 @@ def encoder_pair(noise_multiplier: float, least: Fraction, most: Fraction) -> Do
     if noise_multiplier == 0.0:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     noise = decimal(noise_multiplier)
-    above = GaussianLoss(noise / square_root(most))
-    if most - least <= most * _ROUNDED:
-        return DominatingPair(above, above)
-    loss = DominatedLoss(above, GaussianLoss(noise / square_root(least)))
-    return DominatingPair(loss, loss)
+    least = most if most - least <= most * _ROUNDED else least
+    return dominated_pair(*(GaussianLoss(noise / square_root(end)) for end in (most, least)))
 
 
 @dominating_pair.register

@@ -14,13 +14,13 @@ from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, of_ends
 from hockeystick.privacy_loss.core.base import CGFEstimate, ProfiledLoss
-from hockeystick.privacy_loss.core.composition import (
+from hockeystick.privacy_loss.core.mixtures import two_point_pair
+from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     dominating_pair,
     dominating_pair_of_tradeoff,
 )
-from hockeystick.privacy_loss.core.mixtures import two_point_pair
-from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
 from hockeystick.privacy_loss.guarantees import RenyiBoundLoss, gaussian_pair
 from hockeystick.tradeoffs import (
     ApproxTradeOff,
@@ -85,7 +85,6 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest loss; infinite where the loss is not proven to be bounded."""
         return self.profile.supremum if self.is_bounded else math.inf
 
     @property
@@ -139,7 +138,6 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     @cached_property
     def _tables(self) -> tuple[_ProfileTable, _ProfileTable]:
-        """Tables of both profiles, each over its relevant range."""
         reach = min(self.other.supremum, max(_OTHER_RANGE, self.supremum)) or self.supremum
         return _ProfileTable.of(self.profile, self.supremum), _ProfileTable.of(self.other, reach)
 
@@ -158,7 +156,6 @@ class _ProfileTable(NamedTuple):
 
 
 def _upper(profile: Profile, epsilon: float) -> float:
-    """Return the upper end of a profile at one epsilon."""
     return float(profile.at(np.array([epsilon])).upper[0])
 
 
@@ -184,7 +181,6 @@ def _log_integral(table: _ProfileTable, c: float) -> float:
 
 
 def _log(value: float) -> float:
-    """Return ln; -inf at 0."""
     return math.log(value) if value > 0.0 else -math.inf
 
 

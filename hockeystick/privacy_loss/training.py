@@ -60,8 +60,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import singledispatch
-from typing import TYPE_CHECKING, Final, NamedTuple, cast, final
+from typing import Any, Final, NamedTuple, cast, final
 
 import numpy as np
 
@@ -72,25 +71,26 @@ from hockeystick.numerics import decimal
 from hockeystick.numerics.rounding import as_mpf, fraction_of
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle, Powers
-from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.base import Array, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import (
-    ComposedLoss,
+from hockeystick.privacy_loss.core.composition import ComposedLoss
+from hockeystick.privacy_loss.core.infinity_mass import LEAST_NOISE, edge_pair
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     NoAnalysisError,
     dominating_pair,
     sampled_loss,
 )
-from hockeystick.privacy_loss.core.infinity_mass import edge_pair
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, dominated_pair, exchanged_pair
+from hockeystick.privacy_loss.core.symmetrized import (
+    DominatedLoss,
+    costliest,
+    dominated_pair,
+    exchanged_pair,
+)
 from hockeystick.privacy_loss.guarantees import ContaminatedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
-
 
 _DIGITS: Final = 60
 _ERROR: Final = Fraction(1, 10**40)
@@ -133,14 +133,13 @@ class SampledIterates:
         whole = Split(self.steps, 0, Fraction(1), None)
         if self.steps == 1:
             return whole
-        best, found = _WORTH * self.steps * float(self._clt(np.array(1.0))), whole
-        for after, shifted, share in self._tried(self._lengths(self.steps - 1)):
-            value, place = self._cheapest(after, shifted, share)
-            if value < best:
-                n, m = int(after[place]), int(shifted[place])
-                best, w = value, Fraction(int(share[place] * _SHARES), _SHARES)
-                found = Split(n - m, m, w, self._gaussian_noise(n, m, w))
-        return found
+        after, shifted, share = self._tried()
+        value, place = self._cheapest(after, shifted, share)
+        if not value < _WORTH * self.steps * float(self._clt(np.array(1.0))):
+            return whole
+        n, m = int(after[place]), int(shifted[place])
+        w = Fraction(int(share[place] * _SHARES), _SHARES)
+        return Split(n - m, m, w, self._gaussian_noise(n, m, w))
 
     def estimate(self, split: Split) -> float:
         """Return the estimate of mu^2 that a split was chosen by."""
@@ -149,16 +148,17 @@ class SampledIterates:
             steps += split.shifted * float(self._clt(np.array(float(split.share))))
         return steps + (float(split.noise) ** -2.0 if split.noise else 0.0)
 
-    def _lengths(self, most: int) -> Array:
-        """Return numbers of steps from 1 to the most, in about equal ratios."""
-        return np.unique(np.rint(np.geomspace(1, most, _LENGTHS)).astype(np.int64))
+    def _tried(self) -> tuple[Array, Array, Array]:
+        """Return steps after the hidden ones, those with shifts among them, and shares.
 
-    def _tried(self, lengths: Array) -> list[tuple[Array, Array, Array]]:
-        """Return steps after the hidden ones, those with shifts among them, and shares."""
+        The numbers of steps are in about equal ratios.
+        """
+        numbers = np.rint(np.geomspace(1, self.steps - 1, _LENGTHS))
+        lengths: Any = np.unique(numbers).astype(np.int64)
         shares = np.arange(4, _SHARES) / _SHARES
         after, shifted, share = np.meshgrid(lengths, lengths, shares, indexing="ij")
         kept = shifted <= after
-        return [(after[kept], shifted[kept], share[kept])]
+        return after[kept], shifted[kept], share[kept]
 
     def _clt(self, share: Array) -> Array:
         """Return what a step on a sample adds to mu^2, or what it does without sampling if less."""
@@ -170,7 +170,6 @@ class SampledIterates:
         return np.asarray(np.minimum(2.0 * float(self.rate) ** 2 * sampled, mu * mu))
 
     def _cheapest(self, after: Array, shifted: Array, share: Array) -> tuple[float, int]:
-        """Return the least estimate of mu^2, and where it is."""
         gap = float(1 - self.c)
         log_c = math.log1p(-gap) if gap < 1.0 else -1e9
         hidden = self.steps - after
@@ -271,7 +270,7 @@ def _epsilon(chance: Array, mu: Array) -> Array:
 def _(mechanism: LastIterate) -> DominatingPair:
     if mechanism.steps == 0:
         return DominatingPair(None, None)
-    edge = edge_pair(mechanism.noise_multiplier)
+    edge = edge_pair(mechanism.noise_multiplier, LEAST_NOISE)
     if edge is not None and mechanism.noise_multiplier == 0.0 and mechanism.rate < 1:
         raise NoAnalysisError("random batches without noise are not analysed")
     if edge is not None:
@@ -286,7 +285,6 @@ def _(mechanism: LastIterate) -> DominatingPair:
 
 
 def _cycle(mechanism: LastIterate) -> LastOfCycle:
-    """Return the steps in units of the noise."""
     noise, (low, high) = decimal(mechanism.noise_multiplier), mechanism.factors
     across = mechanism.moves_across
     return LastOfCycle(
@@ -363,8 +361,6 @@ _LEAST: Final = Fraction(1, 10**90)
 _REACH: Final = (1e-90, 1e90)
 # More contamination than this leaves next to nothing.
 _MOST_CONTAMINATED: Final = 0.25
-# The order, in units of one over the width of the loss, at which concrete data are compared.
-_ORDER: Final = 5.0
 
 
 @dominating_pair.register
@@ -383,7 +379,7 @@ def _(mechanism: BatchClipped) -> DominatingPair:
     return DominatingPair(
         *(
             DominatedLoss(
-                cast(CellLoss, above),
+                cast(CellLoss, cast(PrivacyLoss, above).dominating),
                 _attained_by_data(
                     inner, cast(PrivacyLoss, above), cast(PrivacyLoss, below), lonely, way
                 ),
@@ -394,12 +390,10 @@ def _(mechanism: BatchClipped) -> DominatingPair:
 
 
 def _noise_of(inner: PoissonSubsampled | RandomAllocation) -> float:
-    """Return the noise multiplier."""
     return cast(Gaussian, inner.inner).noise_multiplier
 
 
 def _single_batch(inner: PoissonSubsampled | RandomAllocation) -> bool:
-    """Return whether every batch holds all examples."""
     if isinstance(inner, RandomAllocation):
         return inner.participations == inner.steps
     return inner.rate == 1
@@ -422,22 +416,21 @@ def _probability_alone(inner: PoissonSubsampled | RandomAllocation, examples: in
     return min(max(Fraction(found), _LEAST), Fraction(1))
 
 
-@singledispatch
 def _attained_by_data(
-    inner: object, above: PrivacyLoss, alone: PrivacyLoss, lonely: Fraction, removing: bool
-) -> PrivacyLoss | None:
-    """Return a loss that data sets reach, given those of a move by 2C and by C; None if unknown."""
-    return None
-
-
-@_attained_by_data.register
-def _(
-    inner: PoissonSubsampled,
+    inner: PoissonSubsampled | RandomAllocation,
     above: PrivacyLoss,
     alone: PrivacyLoss,
     lonely: Fraction,
     removing: bool,
 ) -> PrivacyLoss | None:
+    """Return a loss that data sets reach, given those of a move by 2C and by C; None if unknown."""
+    if isinstance(inner, RandomAllocation):
+        least, together = alone.attained, above.attained
+        some_empty = math.nextafter(float(inner.steps * lonely), math.inf)
+        if not isinstance(together, AllocationLoss) or some_empty > _MOST_CONTAMINATED:
+            return least
+        found = ContaminatedLoss(together, some_empty)
+        return found if least is None else costliest([found, least])
     noise = _noise_of(inner)
     if 1 - lonely < _LEAST or not _REACH[0] <= noise <= _REACH[1]:
         return alone.attained
@@ -446,28 +439,3 @@ def _(
     near = 1 / decimal(noise)
     pair = GaussianMixtureLoss((near, 2 * near), (lonely, 1 - lonely), not removing)
     return sampled_loss(pair, inner.rate, removing)
-
-
-@_attained_by_data.register
-def _(
-    inner: RandomAllocation,
-    above: PrivacyLoss,
-    alone: PrivacyLoss,
-    lonely: Fraction,
-    removing: bool,
-) -> PrivacyLoss | None:
-    least, together = alone.attained, above.attained
-    some_empty = math.nextafter(float(inner.steps * lonely), math.inf)
-    if not isinstance(together, AllocationLoss) or some_empty > _MOST_CONTAMINATED:
-        return least
-    found = ContaminatedLoss(together, some_empty)
-    return found if least is None else _larger_at_order_1(found, least)
-
-
-def _larger_at_order_1(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
-    """Return the loss of the larger moment of an order that decides epsilon at common deltas."""
-    spread = math.sqrt(
-        max(first.cgf_estimate(1e-3).second_derivative, second.cgf_estimate(1e-3).second_derivative)
-    )
-    order = _ORDER / spread
-    return max(first, second, key=lambda one: one.cgf_estimate(order).value)

@@ -15,7 +15,7 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled_gaussian import TrapezoidRule
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import Trapezoid
 
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 0.97)
 NOISES = (0.05, 0.3, 1.1, 300.0)
@@ -105,7 +105,7 @@ def test_a_rule_holds_up_to_its_height_and_left_of_its_point(
         assert abs(value - truth) <= math.exp(rule.log_error) + 1e-8
 
 
-def at(rule: TrapezoidRule, c: float, y: float) -> complex:
+def at(rule: Trapezoid, c: float, y: float) -> complex:
     values = rule.line(c, y, 2)
     return complex(np.exp(values.real[1] + 1j * values.imag[1]))
 

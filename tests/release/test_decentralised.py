@@ -160,7 +160,7 @@ def test_one_record_moves_the_last_model_as_far_as_is_accounted(place: int) -> N
     # All noise of the run covers it where losses are linear: that is the account's lower end.
     deviation = 3.0 * 0.25 * math.sqrt(8)
     loss: Any = dominating_pair(plan).removing
-    attained = getattr(loss, "attained_case", loss)
+    attained = loss.attained
     assert moved / deviation == pytest.approx(attained.mu, rel=1e-6)
     assert attained.mu <= getattr(loss, "dominating", loss).mu
 

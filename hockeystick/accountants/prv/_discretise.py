@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import Masses
-from hockeystick.privacy_loss.core.interval_masses import effective_range
+from hockeystick.privacy_loss.core.cell_loss import effective_range
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array

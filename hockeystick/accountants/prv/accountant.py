@@ -43,7 +43,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
     merged,
 )
-from hockeystick.privacy_loss.core.interval_masses import effective_range, merged_points
+from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
 from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
@@ -367,7 +367,7 @@ def _attained_cells(terms: Terms) -> Terms:
 
 def _attained_alone(terms: Terms, first: Terms) -> Terms:
     """Return all attained losses, by cells; none unless both share their dominating losses."""
-    one, other = (merged(((loss.without_attained, n),) for loss, n in t) for t in (terms, first))
+    one, other = (merged(((loss.dominating, n),) for loss, n in t) for t in (terms, first))
     known = _attained_cells(terms)
     plain = all(loss.finite is loss and loss.constant is None for loss, _ in (*known, *terms))
     alone = plain and one == other and len(known) == len(terms) and known != terms

@@ -130,7 +130,6 @@ def mean_integrands(size: Array) -> tuple[Array, Array]:
 def _cumulants(
     above: tuple[Array, Array], below: tuple[Array, Array], zero_mass: float, mean: float
 ) -> FourCumulants:
-    """Return the cumulants of a discretised loss, given its mean."""
     up, down = above[0] - mean, -below[0] - mean
     second, third, fourth = (
         float((above[1] * up**k).sum() + (below[1] * down**k).sum()) + zero_mass * (-mean) ** k
@@ -261,7 +260,6 @@ def _law(
     mean: tuple[float, float],
     tail_bound: TailBound,
 ) -> LawBounds:
-    """Return the enclosures under one distribution, from sizes and masses and the mean."""
     centre = 0.5 * (mean[0] + mean[1])
     radius = 1.000001 * (0.5 * (mean[1] - mean[0]) + 4.0 * ULP * abs(centre))
     zero = np.zeros(1)
@@ -287,7 +285,6 @@ def _distance(low: Array, high: Array, centre: float) -> Range:
 
 
 def _power(size: Range, exponent: int) -> Range:
-    """Return a power of sizes, cell by cell."""
     return Range(size.low**exponent, size.high**exponent)
 
 

@@ -6,29 +6,27 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Self, final
 
 import numpy as np
 
-from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_curve
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
+    Array,
     Atoms,
     CGFEstimate,
     ContourValues,
     Masses,
-    PrivacyLoss,
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
-    from hockeystick.kernels.series import Array
     from hockeystick.precision.atoms import AtomList
 
 
@@ -178,7 +176,6 @@ class AtomListLoss(CellLoss):
         return float(self.atoms().loss[0])
 
     def cells(self, edges: Array) -> Masses:
-        """Return masses of 0: there is no mass between the atoms."""
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
@@ -224,7 +221,6 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
         return -self.supremum
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms, or from its upper bound."""
         atoms = self.atoms()
         most = float(max(abs(atoms.loss[0]), abs(atoms.loss[-1])))
         if not c * most < _LARGEST_EXPONENT:
@@ -234,33 +230,29 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K by a sum over the atoms, with the remainder; else by its upper bound."""
-        value = self.cgf_estimate(c).value
-        rule = None
-        if 0.0 < value < math.inf:
-            rule = self.rule(c, 0.0, value + min(math.log(value), 0.0) + _LOG_PRECISION)
-        if rule is not None:
-            real, _, error = rule.line(c, 0.0, 1)
-            if math.isfinite(float(real[0] + error[0])):
-                return Ball(float(real[0]), float(error[0]))
+        known = self.cgf_by_rule(c, self.cgf_estimate(c).value, _LOG_PRECISION)
+        if known:
+            return known
         half = 0.5 * self.cgf_upper(c) * (1.0 + 8.0 * ULP)
         return Ball(half, half)
 
     @property
     def out_of_range(self) -> bool:
-        """Whether the parameters are out of range, so that no contour integral is possible."""
         return False
 
     def quadrature_available(self, c: float) -> bool:
-        """Return whether a sum over a moderate number of the atoms gives M."""
         value = self.cgf_estimate(c).value
         if not 0.0 < value < math.inf:
             return False
         rule = self.rule(c, _TYPICAL_HEIGHT, value + min(math.log(value), 0.0) + _LOG_PRECISION)
         return rule is not None and rule.nodes <= _MOST_NODES
 
-    def decay(self, c: float) -> NoDecay:
-        """Return that no decay of ``|M|`` along a vertical contour is known."""
-        return NoDecay()
+    def decay(self, c: float) -> Self:
+        return self
+
+    def exponent(self, y: float) -> float:
+        """Return 0: ``|M(c + iy)| <= M(c)``, which is all that is known on any line."""
+        return 0.0
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> AtomRule | None:
         """Return the sum over the relevant atoms; None where the unlisted ones are not negligible.
@@ -287,16 +279,6 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
         if left < 1:
             return None
         return AtomRule(self, below, left, log_tolerance)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class NoDecay:
-    """No decay: ``|M(c + iy)| <= M(c)``."""
-
-    def exponent(self, y: float) -> float:
-        """Return 0."""
-        return 0.0
 
 
 @final
@@ -366,9 +348,24 @@ class FewAtoms(AtomicLoss):
         return +value
 
 
+class ThreePointLoss(FewAtoms):
+    """A loss that is ``+-epsilon``, as e^epsilon to 1, or 0."""
+
+    __slots__ = ()
+
+    epsilon: float
+
+    @property
+    def supremum(self) -> float:
+        return self.epsilon
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        return FloatAndDecimal.of(self.epsilon)
+
+
 @lru_cache(maxsize=64)
 def _rounded(loss: FewAtoms) -> Atoms:
-    """Return the atoms as floats."""
     from hockeystick.numerics.multiprecision import mp
 
     with working_digits(_DIGITS):
@@ -385,8 +382,3 @@ def read_only_atoms(loss: object, log_p: object, error: object) -> Atoms:
     for column in columns:
         column.flags.writeable = False
     return Atoms(*columns)
-
-
-def both(loss: PrivacyLoss) -> DominatingPair:
-    """Return the pair of a loss that is the same in both directions."""
-    return DominatingPair(loss, loss)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics import Ball, FloatAndDecimal
 from hockeystick.privacy_loss.bounds.moments import Cumulants, MomentBounds, ZCDPLine, of_gaussian
@@ -16,13 +17,16 @@ from hockeystick.privacy_loss.bounds.moments import Cumulants, MomentBounds, ZCD
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
-    from hockeystick.kernels.series import Array
     from hockeystick.tradeoffs import Profile
+
+Array: TypeAlias = NDArray[np.float64]
 
 # More than what a supremum is rounded up by, relatively.
 _ROUNDING: Final = 2.0**-46
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
+# Sums of more nodes than this for one value of K are not worth their time.
+_MOST_NODES: Final = 2_000_000
 
 
 class CGFEstimate(NamedTuple):
@@ -58,10 +62,30 @@ class ClosedFormProfile(Protocol):
 class PrivacyLoss(ABC):
     """The privacy loss ``L = ln dP/dQ`` under ``P`` of one run, for one ordered pair (P, Q).
 
-    A loss is a frozen value and does not depend on the number of runs. Optional properties are None
-    where they are not known. Losses with more than K on the real axis derive from ``CellLoss``
-    (interval masses), ``AnalyticLoss`` (K on vertical contours), ``ProfiledLoss`` (a closed-form
-    privacy profile), or several.
+    A loss is a frozen value and does not depend on the number of runs. Losses with more than K on
+    the real axis derive from ``CellLoss`` (interval masses), ``AnalyticLoss`` (K on vertical
+    contours), ``ProfiledLoss`` (a closed-form privacy profile), or several. What not all have, is
+    None, or the loss itself, elsewhere:
+
+        exact_supremum          noise of bounded loss, responses     epsilon at delta 0, exactly
+        least_supremum          outcomes, trade-off functions        epsilon at delta 0, from below
+        largest_order           guarantees, bounds by runs           orders of divergences
+        breakpoints             Renyi curves, bounds by runs         orders of divergences
+        cgf_upper               mixtures, samples, integer noise     K beyond all cells
+        infinity_mass, finite   no noise, unequal supports           split off from delta
+        constant, without_...   no noise, unequal supports           added to epsilon
+        opposite                what one direction tells of both     pairs; fewer directions
+        expanded                compositions, sequences of noise     parts one by one
+        attained                all but guarantees and bounds        lower ends
+        also_attained           allocations, the sparse vector       lower ends in closed form
+        dominating              losses between two others            upper ends in closed form
+        analytic                losses with quadrature               contours
+        closed_form_profile     one run of most noise                closed forms
+        proven_profile          (sampled) Gaussians, Laplace         trade-offs, tables of delta
+        clt_mu_squared          all                                  central limits, guesses
+        dominating_mu_squared   Gaussians and their mixtures         zCDP
+        zcdp_line, zcdp_rho     bounded losses, Gaussians            zCDP
+        cumulants, moments      losses with cells, Gaussians         Edgeworth, Berry-Esseen
     """
 
     __slots__ = ()
@@ -110,11 +134,6 @@ class PrivacyLoss(ABC):
         return NO_INFINITY_MASS
 
     @property
-    def attained_infinity_mass(self) -> FloatAndDecimal:
-        """The probability that the attained loss is infinite, which lower ends take."""
-        return self.infinity_mass
-
-    @property
     def finite(self) -> PrivacyLoss | None:
         """The loss given that it is finite; None where that is constantly 0."""
         return self
@@ -148,24 +167,16 @@ class PrivacyLoss(ABC):
         return self
 
     @property
-    def attained_response(self) -> float:
-        """The epsilon of a binary randomized response that some data attain; 0 for none known.
-
-        Of many runs it has a closed form, where the attained loss has none.
-        """
-        return 0.0
+    def also_attained(self) -> tuple[PrivacyLoss, ...]:
+        """Losses that other data attain: of many runs they have closed forms, not the attained."""
+        return ()
 
     @property
-    def attained_gaussian(self) -> PrivacyLoss | None:
-        """A Gaussian's loss that some data attain as well; None for none known.
+    def dominating(self) -> PrivacyLoss:
+        """The loss that upper bounds are of, whatever is attained; it may have a closed form.
 
-        It has a closed form at any delta, where the attained loss may have none.
+        Under replace-one adjacency its profile is that of both directions at ``eps >= 0`` only.
         """
-        return None
-
-    @property
-    def without_attained(self) -> PrivacyLoss:
-        """The dominating loss, whatever is attained: equal where upper bounds are."""
         return self
 
     @property
@@ -177,15 +188,6 @@ class PrivacyLoss(ABC):
     def closed_form_profile(self) -> ClosedFormProfile | None:
         """The privacy profile in closed form; None where there is none."""
         return None
-
-    @property
-    def closed_form_dominating_loss(self) -> PrivacyLoss:
-        """A loss with a closed form that dominates this one; itself where none is known.
-
-        Only its profile may be used, at ``eps >= 0``. Under replace-one adjacency it is that of
-        both directions.
-        """
-        return self
 
     def proven_profile(self) -> Profile | None:
         """Return the profile of one run with proven ends; None where there is none."""
@@ -363,6 +365,20 @@ class AnalyticLoss(PrivacyLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> ContourRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
+    def cgf_by_rule(self, c: float, estimate: float, log_accuracy: float) -> Ball | None:
+        """Return K by a quadrature, given an estimate of it; None where there is none of use.
+
+        Its error is relative to M, and then to a K below 1.
+        """
+        if not 0.0 < estimate < math.inf:
+            return None
+        rule = self.rule(c, 0.0, estimate + min(math.log(estimate), 0.0) + log_accuracy)
+        if rule is None or rule.nodes > _MOST_NODES:
+            return None
+        real, _, error = rule.line(c, 0.0, 1)
+        found = Ball(float(real[0]), float(error[0]))
+        return found if math.isfinite(sum(found)) else None
+
     def far_mode(self, c: float) -> tuple[float, float]:
         """Return ln of the odds and of the weight of a mode of rare outputs under a tilt by c."""
         return -math.inf, -math.inf
@@ -428,30 +444,3 @@ class Atoms(NamedTuple):
     loss: Array
     log_p: Array
     error: Array
-
-
-class KnownDistribution(Hashable, Protocol):
-    """A loss with a known distribution: range, atoms, and masses between edges."""
-
-    @property
-    def infimum(self) -> float:
-        """The least value."""
-        ...
-
-    @property
-    def supremum(self) -> float:
-        """The largest value."""
-        ...
-
-    @property
-    def endpoint_tolerance(self) -> float:
-        """The largest error of an edge that a mass is computed between."""
-        ...
-
-    def atoms(self) -> Atoms:
-        """Return the atoms."""
-        ...
-
-    def cells(self, edges: Array) -> Masses:
-        """Return the masses of the part without atoms between neighbouring edges."""
-        ...

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from itertools import islice
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from hockeystick.mechanisms import Mechanism, Node, Parallel, evaluate
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, log_of
 from hockeystick.numerics.rounding import float_down, float_up, short_up
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
-from hockeystick.tradeoffs import TradeOff
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 
 # Factors that cover every reading of a parameter, and a few roundings.
 LESS: Final = 1.0 - 2.0**-50
@@ -65,48 +65,6 @@ def mu_of(noise_multiplier: float | Fraction) -> float:
 def mu_squared_upper(noise_multiplier: float | Fraction) -> Fraction:
     """Return ``1/x^2`` of a noise multiplier, exact or rounded up to 40 digits."""
     return short_up(1 / decimal(noise_multiplier) ** 2)
-
-
-class DominatingPair(NamedTuple):
-    """The losses of one run in the two directions; None for perfect privacy.
-
-    The two are composed separately, and only the final answers are compared.
-    """
-
-    removing: PrivacyLoss | None
-    adding: PrivacyLoss | None
-
-
-class NoAnalysisError(Exception):
-    """No dominating pair is known; the reason, and the part of the plan that it is about."""
-
-    part: str = "plan"
-
-
-@singledispatch
-def dominating_pair(mechanism: Mechanism) -> DominatingPair:
-    """Return the dominating pair of one run of a mechanism.
-
-    Raises:
-        NoAnalysisError: If none is known.
-    """
-    raise NoAnalysisError(f"no privacy loss is known for a {type(mechanism).__name__}")
-
-
-@singledispatch
-def dominating_pair_of_tradeoff(tradeoff: TradeOff) -> DominatingPair:
-    """Return the dominating pair of all releases with a trade-off function."""
-    raise NoAnalysisError(f"no privacy loss is known for a {type(tradeoff).__name__}")
-
-
-@singledispatch
-def sampled_loss(loss: PrivacyLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
-    """Return the loss of one run on a Poisson sample, at a rate between 0 and 1.
-
-    Raises:
-        NoAnalysisError: If the distribution of the loss itself is not known.
-    """
-    raise NoAnalysisError("only some bounds of its privacy loss are known, not its distribution")
 
 
 @dominating_pair.register
@@ -267,7 +225,6 @@ class ComposedLoss(PrivacyLoss):
 
     @property
     def exact_supremum(self) -> FloatAndDecimal | None:
-        """The sum of those of the parts, where all are known exactly."""
         exact, others = _exact_suprema(self.parts)
         return None if others else exact
 
@@ -312,7 +269,6 @@ def losses_of_run(mechanism: Mechanism) -> Composition:
 
 @contextmanager
 def _located(node: Node) -> Iterator[None]:
-    """Add to an error in which part of the plan it occurred."""
     try:
         yield
     except NoAnalysisError as error:
@@ -355,7 +311,6 @@ def _composed(first: Composition, second: Composition) -> Composition:
 
 
 def _intersection(first: Place, second: Place) -> Place | None:
-    """Return the intersection of two places, None where it is empty."""
     known = {name: (parts, index) for name, parts, index in first}
     for name, parts, index in second:
         if known.setdefault(name, (parts, index)) == (parts, index):
@@ -414,7 +369,9 @@ def largest_loss(terms: Terms) -> float:
 
 def least_largest_loss(terms: Terms) -> float:
     """Return a lower bound of the supremum of the sum of a direction's attained losses."""
-    if any(count and loss.attained_gaussian is not None for loss, count in terms):
+    if any(
+        one.supremum == math.inf for loss, count in terms if count for one in loss.also_attained
+    ):
         return math.inf
     exact, others = _exact_suprema(attained(terms))
     if not others:

@@ -15,18 +15,17 @@ from hockeystick.privacy_loss.core.base import (
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
     complement_bounds,
     largest_when_adding,
     log_complement,
 )
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
 # With less noise mu is no float.
-_LEAST_NOISE: Final = 1e-300
+LEAST_NOISE: Final = 1e-300
 
 
 @final
@@ -74,7 +73,6 @@ class NoiselessLoss(ProfiledLoss):
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
-        """The rate when removing; when adding 0, unless the record is in every sample."""
         return (
             FloatAndDecimal.of(self.rate) if self.removing or self.rate == 1 else NO_INFINITY_MASS
         )
@@ -95,7 +93,6 @@ class NoiselessLoss(ProfiledLoss):
         return
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K: infinite for removing, linear for adding."""
         if self.removing or self.rate == 1.0:
             return CGFEstimate(math.inf, math.inf, 0.0)
         shift = -log_complement(self.rate)
@@ -107,7 +104,6 @@ class NoiselessLoss(ProfiledLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite when removing, or always sampled; -ln(1-p) when adding, rounded up."""
         if self.removing or self.rate == 1.0:
             return math.inf
         return largest_when_adding(self.rate)
@@ -121,12 +117,12 @@ class NoiselessLoss(ProfiledLoss):
         return p if self.removing else max(mp.zero, 1 - mp.exp(epsilon) * (1 - p))
 
 
-def edge_pair(noise_multiplier: float) -> DominatingPair | None:
-    """Return the dominating pair for noise 0 or inf; None in between."""
-    if noise_multiplier == math.inf:
+def edge_pair(noise: float, least: float = 0.0) -> DominatingPair | None:
+    """Return the dominating pair for noise 0 or inf; None in between, refused below the least."""
+    if noise == math.inf:
         return DominatingPair(None, None)
-    if noise_multiplier == 0.0:
+    if noise == 0.0:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    if noise_multiplier < _LEAST_NOISE:
-        raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
+    if noise < least:
+        raise NoAnalysisError(f"noise multipliers are analysed from {least:g} on, or 0")
     return None

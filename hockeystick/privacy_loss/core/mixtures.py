@@ -23,6 +23,7 @@ from hockeystick.privacy_loss.bounds.moments import (
 )
 from hockeystick.privacy_loss.core.atomic import AtomicLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import (
+    Array,
     Atoms,
     CGFEstimate,
     ClosedFormProfile,
@@ -30,7 +31,7 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair
+from hockeystick.privacy_loss.core.pairs import DominatingPair, both
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     UncertainEdges,
@@ -39,8 +40,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
 
 
 # Above this argument a hyperbolic sine may overflow.
@@ -118,7 +117,6 @@ class RandomizedResponsePairLoss(AtomicLoss):
         return of_ends(-self.epsilon, self.epsilon) if self.failure == 0.0 else None
 
     def cumulants(self) -> Cumulants | None:
-        """Return those of two points; None with infinity mass, or out of the range of floats."""
         if self.failure > 0.0 or not _LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
             return None
         e, mean, variance = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
@@ -130,7 +128,6 @@ class RandomizedResponsePairLoss(AtomicLoss):
         )
 
     def moment_bounds(self) -> MomentBounds | None:
-        """Return those of two points; None with infinity mass, or out of the range of floats."""
         if self.failure > 0.0 or not _LEAST_CUBED <= self.epsilon <= _LARGEST_EXPONENT:
             return None
         e, mean, variance = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
@@ -147,7 +144,6 @@ class RandomizedResponsePairLoss(AtomicLoss):
 
     @property
     def out_of_range(self) -> bool:
-        """Whether there is infinity mass, or epsilon is out of range."""
         return self.failure > 0.0 or not _SMALLEST <= self.epsilon <= _LARGEST
 
     def atoms(self) -> Atoms:
@@ -188,8 +184,7 @@ def _variance(epsilon: float) -> float:
 
 def infinity_mass_pair(share: float = 1.0) -> DominatingPair:
     """Return the pair whose loss is infinite with some probability, and else 0."""
-    loss = RandomizedResponsePairLoss(0.0, share)
-    return DominatingPair(loss, loss)
+    return both(RandomizedResponsePairLoss(0.0, share))
 
 
 NO_PRIVACY: Final = DominatingPair(
@@ -203,8 +198,7 @@ def two_point_pair(epsilon: float, failure: float) -> DominatingPair:
         return NO_PRIVACY
     if epsilon == failure == 0.0:
         return DominatingPair(None, None)
-    loss = RandomizedResponsePairLoss(epsilon, failure)
-    return DominatingPair(loss, loss)
+    return both(RandomizedResponsePairLoss(epsilon, failure))
 
 
 Weight: TypeAlias = float | Fraction
@@ -248,7 +242,6 @@ class ObservedMixtureLoss(DensityLoss):
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:
-        """The weighted mean of the components', where all have one and the weights are exact."""
         profiles: list[tuple[Fraction, ClosedFormProfile]] = []
         for weight, loss in self.components:
             profile = loss.closed_form_profile if loss else _perfect_profile
@@ -276,7 +269,6 @@ class ObservedMixtureLoss(DensityLoss):
         return max(known, default=Fraction(0)) if len(known) == len(squares) else None
 
     def atoms(self) -> Atoms:
-        """Return the atoms of all components in one list, equal losses added up."""
         columns = [
             Atoms(
                 one.loss, one.log_p + math.log(weight), one.error + _weight_error(weight, one.log_p)
@@ -290,11 +282,14 @@ class ObservedMixtureLoss(DensityLoss):
         known = [(weight, loss) for weight, loss in self.components if loss]
         block = max(_MOST_NUMBERS // max(len(known), 1), 1)
         starts = range(0, len(edges) - 1, block)
-        found = [_weighted_masses(known, edges[start : start + block + 1]) for start in starts]
+        parts = (edges[start : start + block + 1] for start in starts)
+        found = [
+            _weighted_sum(known, [loss.cells(part) for _, loss in known], len(part))
+            for part in parts
+        ]
         return Masses(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
-        """Return the sums of the components' masses between uncertain edges."""
         known = [(weight, loss) for weight, loss in self.components if loss]
         return _weighted_sum(
             known, [masses_between(loss, edges) for _, loss in known], edges.at.size
@@ -329,7 +324,6 @@ class ObservedMixtureLoss(DensityLoss):
         return Ball(0.5 * (low + high), 0.5 * (high - low) + round_off)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the largest rho and the smallest omega of the components'."""
         lines = [loss.zcdp_line() for _, loss in self.components if loss]
         known = [line for line in lines if line]
         if len(known) < len(lines):
@@ -365,7 +359,6 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
 def _mean_delta(
     profiles: Sequence[tuple[Fraction, ClosedFormProfile]], epsilon: mpf, perturbation: int = 0
 ) -> mpf:
-    """Return ``sum w_i delta_i(epsilon)``."""
     from hockeystick.numerics.multiprecision import mp
 
     with mp.extraprec(_GUARD):
@@ -387,13 +380,11 @@ _ZERO: Final = CGFEstimate(0.0, 0.0, 0.0)
 
 
 def _sum_of_weights(first: Weight, second: Weight) -> Weight:
-    """Return the sum of two weights, exact where both are."""
     exact = isinstance(first, Fraction) and isinstance(second, Fraction)
     return first + second if exact else float(first) + float(second)
 
 
 def _atoms(loss: CellLoss | None) -> Atoms:
-    """Return the atoms of a loss; that of P = Q has one, at 0."""
     return loss.atoms() if loss else Atoms(np.zeros(1), np.zeros(1), np.zeros(1))
 
 
@@ -403,15 +394,9 @@ def _weight_error(weight: Weight, log_mass: Array) -> Array:
     return np.asarray(ULP * (2.0 + 5.0 * abs(math.log(weight)) + size))
 
 
-def _weighted_masses(known: Sequence[tuple[Weight, CellLoss]], edges: Array) -> Masses:
-    """Return the weighted sums of the masses of several losses between edges."""
-    return _weighted_sum(known, [loss.cells(edges) for _, loss in known], len(edges))
-
-
 def _weighted_sum(
     known: Sequence[tuple[Weight, CellLoss]], found: Sequence[Masses], edges: int
 ) -> Masses:
-    """Return the weighted sums of the masses of several losses between ``edges`` edges."""
     if not known:
         none = np.full(edges - 1, -math.inf)
         return Masses(none, none.copy(), np.zeros(none.size))

@@ -21,7 +21,7 @@ from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import FewAtoms
 from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS, CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair
+from hockeystick.privacy_loss.core.pairs import DominatingPair
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -53,7 +53,6 @@ class OutcomesLoss(FewAtoms):
 
     @cached_property
     def _hash(self) -> int:
-        """The hash of all fields."""
         return hash((self.masses, self.relative_error))
 
     @property
@@ -73,12 +72,10 @@ class OutcomesLoss(FewAtoms):
         return self._extreme(0, -1.0)
 
     def _extreme(self, place: int, side: float) -> float:
-        """Return the least or the largest loss, rounded to one side."""
         with working_digits(_DIGITS):
             return _rounded(float(_log(self._ratios[place])), self.relative_error, side)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        """Return the atoms by mpmath; a perturbation rounds them outward."""
         from hockeystick.numerics.multiprecision import mp
 
         asked = mp.prec, perturbation
@@ -108,7 +105,6 @@ class OutcomesLoss(FewAtoms):
 
     @cached_property
     def _ratios(self) -> list[Fraction]:
-        """The likelihood ratio of each outcome, rising."""
         own, other = self._sums
         return [p * other / (q * own) for p, q in self.masses]
 
@@ -122,12 +118,10 @@ class OutcomesLoss(FewAtoms):
 
     @cached_property
     def _sums(self) -> tuple[Fraction, Fraction]:
-        """The sums of the masses."""
         first, second = zip(*self.masses, strict=True)
         return sum(first, Fraction(0)), sum(second, Fraction(0))
 
     def _atoms_of(self, perturbation: int) -> AtomList:
-        """Return the atoms to the current precision."""
         from hockeystick.numerics.multiprecision import mp
 
         own, _ = self._sums
@@ -188,17 +182,17 @@ class PartlyInfiniteLoss(PrivacyLoss):
 
     @property
     def supremum(self) -> float:
-        if self.infinite != NO_INFINITY_MASS:
-            return math.inf
-        largest, shift = self.common.supremum if self.common else 0.0, self.constant[1]
-        return largest + shift + 2.0 * ULP * (abs(largest) + abs(shift))
+        return self._shifted(self.common.supremum if self.common else 0.0, 1)
 
     @property
     def least_supremum(self) -> float:
+        return self._shifted(self.common.least_supremum if self.common else 0.0, -1)
+
+    def _shifted(self, largest: float, side: int) -> float:
         if self.infinite != NO_INFINITY_MASS:
             return math.inf
-        largest, shift = self.common.least_supremum if self.common else 0.0, self.constant[0]
-        return largest + shift - 2.0 * ULP * (abs(largest) + abs(shift))
+        shift = self.constant[side > 0]
+        return largest + shift + side * 2.0 * ULP * (abs(largest) + abs(shift))
 
 
 def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
@@ -223,7 +217,6 @@ def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
 def _partly(
     common: OutcomesLoss | None, outcomes: Outcomes
 ) -> OutcomesLoss | PartlyInfiniteLoss | None:
-    """Return the loss of P against Q, given that on the common support."""
     infinity_mass = FloatAndDecimal(
         *(_infinity_mass(masses) for masses in (outcomes.binary, outcomes.decimal))
     )
@@ -241,7 +234,6 @@ def _partly(
 
 
 def _infinity_mass(masses: Masses) -> Fraction:
-    """Return ``P(q = 0)``."""
     return sum((p for p, q in masses if q == 0), Fraction(0))
 
 
@@ -251,7 +243,6 @@ def _rounded(value: float, off: float, side: float) -> float:
 
 
 def _log(ratio: Fraction) -> mpf:
-    """Return the logarithm, by log1p near 1."""
     from hockeystick.numerics.multiprecision import mp
 
     return mp.log1p(as_mpf(ratio - 1)) if abs(ratio - 1) < 0.5 else mp.log(as_mpf(ratio))

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.base import Atoms, Masses
+from hockeystick.privacy_loss.core.base import Array, Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from hockeystick.kernels.series import Array
 
     Indices = NDArray[np.signedinteger[Any]]
 
@@ -50,7 +48,6 @@ class DensityLoss(CellLoss):
         """Return the masses between the true edges, the uncertainty of the edges included."""
 
     def cells(self, edges: Array) -> Masses:
-        """Return the masses of the part without atoms between neighbouring edges."""
         return self.uncertain_cells(exact_edges(edges))
 
 

@@ -21,6 +21,7 @@ from hockeystick.privacy_loss.bounds.moments import (
 )
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
+    Array,
     Atoms,
     CGFEstimate,
     ContourValues,
@@ -28,27 +29,19 @@ from hockeystick.privacy_loss.core.base import (
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
-from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    dominating_pair,
-    log_complement,
-    mu_of,
-    mu_squared_upper,
-)
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
+from hockeystick.privacy_loss.core.composition import log_complement, mu_of, mu_squared_upper
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss, edge_pair
+from hockeystick.privacy_loss.core.pairs import DominatingPair, both, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     UncertainEdges,
     log_mixture,
     no_atoms,
 )
-from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
+from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses, sampled_masses
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
-
-    from hockeystick.kernels.series import Array
 
 
 # Beyond this many standard deviations a bound is as good as any.
@@ -85,7 +78,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def clt_mu_squared(self) -> float:
-        """Return ``mu^2``: the loss is its own limit."""
         return self.mu * self.mu
 
     @property
@@ -93,7 +85,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
         return mu_squared_upper(self.noise_multiplier)
 
     def cumulants(self) -> Cumulants:
-        """Return those of a normal: none but the mean and the variance."""
         square = self.mu * self.mu
         return Cumulants(
             FourCumulants(0.5 * square, square, 0.0, 0.0),
@@ -138,7 +129,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
         return True
 
     def decay(self, c: float) -> GaussianLoss:
-        """Return the loss itself: the bound is the same on every line."""
         return self
 
     def exponent(self, y: float) -> float:
@@ -146,7 +136,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
         return 0.5 * min(self.mu * y, _MOST_DEVIATIONS) ** 2 * (1.0 - 16.0 * ULP)
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:
-        """Return the loss itself: the closed form needs no quadrature."""
         return self
 
     @property
@@ -177,12 +166,9 @@ def _(mechanism: Gaussian) -> DominatingPair:
 
 def gaussian_noise_pair(noise_multiplier: float) -> DominatingPair:
     """Return the losses of Gaussian noise, edge cases included."""
-    if noise_multiplier == math.inf:
-        return DominatingPair(None, None)
-    if noise_multiplier == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    loss = GaussianLoss(noise_multiplier)
-    return DominatingPair(loss, loss)
+    if edge := edge_pair(noise_multiplier):
+        return edge
+    return both(GaussianLoss(noise_multiplier))
 
 
 @dominating_pair.register
@@ -198,17 +184,14 @@ def gaussian_of_square(square: Fraction) -> DominatingPair:
     """Return the losses of a Gaussian by ``mu^2``; the root has far more digits than a float."""
     if square == 0:
         return DominatingPair(None, None)
-    loss = GaussianLoss(1 / square_root(square))
-    return DominatingPair(loss, loss)
+    return both(GaussianLoss(1 / square_root(square)))
 
 
 @dominating_pair.register
 def _(mechanism: PrivateCovariance) -> DominatingPair:
     noise = mechanism.noise_multiplier
-    if noise == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    if noise == math.inf:
-        return DominatingPair(None, None)
+    if edge := edge_pair(noise):
+        return edge
     return gaussian_of_square(mechanism.squared_sensitivity / decimal(noise) ** 2)
 
 
@@ -249,7 +232,6 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
 
     @property
     def _log_k(self) -> float:
-        """Return ``ln k``."""
         log_rate = math.log(self.rate) if self.rate > 0 else -math.inf
         return log_complement(self.rate) - log_rate - self.mu * self.mu
 
@@ -274,10 +256,6 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         """That of the distance: the mixtures have the same weights."""
         return mu_squared_upper(self.noise_multiplier)
 
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, and where these leave it open no more than its convex bound."""
-        return cgf_bounds(self, c, self.cgf_upper)
-
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - q + q exp(c (c+1) mu^2/2))``, rounded up: powers are convex."""
         exponent = 0.5 * c * (c + 1.0) * self.mu * self.mu * (1.0 + 16.0 * ULP)
@@ -287,18 +265,17 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         return math.log1p(mean) * (1.0 + 4.0 * ULP)
 
     def atoms(self) -> Atoms:
-        """Return none: the loss has a density."""
         return no_atoms()
 
     def cells(self, edges: Array) -> Masses:
-        """Return the masses of cells of the output, of both mixtures."""
         edges = np.asarray(edges, dtype=np.float64)
         with np.errstate(all="ignore"):
             right, left = self._outputs(edges)
-            found = self._masses(right)
+            means = -self.mu, self.mu, 0.0
+            found = sampled_masses(right, self.rate, means)
             if left.at.size < 2:
-                return Masses(*found)
-            other = self._masses(left)
+                return found
+            other = sampled_masses(left, self.rate, means)
             below = left.at.size - 1
             parts = []
             for mine, mirrored in zip(found[:2], other[:2], strict=True):
@@ -311,14 +288,6 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
             error[:below] = np.maximum(parts[0][1], parts[1][1])
             error[edges[1:] <= self.infimum] = 0.0
         return Masses(log_p, log_q, error)
-
-    def _masses(self, at: UncertainEdges) -> tuple[Array, Array, Array]:
-        """Return the masses between outputs under both mixtures, and errors."""
-        rest, rate = math.exp(log_complement(self.rate)), float(self.rate)
-        opposite, near, far = (log_masses(_moved(at, side * self.mu)) for side in (1.0, 0.0, -1.0))
-        log_p, error_p = log_mixture(opposite, rest, far, rate)
-        log_q, error_q = log_mixture(opposite, rest, near, rate)
-        return log_p, log_q, np.maximum(error_p, error_q) + 16.0 * ULP
 
     def _outputs(self, edges: Array) -> tuple[UncertainEdges, UncertainEdges]:
         """Return the outputs at edges of the loss, on the right and on the left of the least loss.
@@ -376,16 +345,6 @@ class _Reading(NamedTuple):
 
 
 def _edges_of(at: Array, error: Array) -> UncertainEdges:
-    """Return edges with the widths between them."""
     width = np.diff(at)
     lost = np.where(np.isinf(width), 0.0, (error[1:] + error[:-1]) / width + ULP)
     return UncertainEdges(at, error, width, lost)
-
-
-def _moved(edges: UncertainEdges, distance: float) -> UncertainEdges:
-    """Return edges moved, with what rounding makes of them."""
-    if distance == 0.0:
-        return edges
-    at = edges.at + distance
-    sizes = np.where(np.isfinite(at), np.abs(edges.at) + 4.0 * abs(distance), 0.0)
-    return UncertainEdges(at, edges.error + ULP * sizes, edges.width, edges.width_error)

@@ -8,24 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick.mechanisms.noise.gaussian import GaussianMixture
-from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.bounds.moments import sixth_moment_of_normal
-from hockeystick.privacy_loss.core.base import Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.base import Array, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
-from hockeystick.privacy_loss.core.composition import (
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     NoAnalysisError,
     dominating_pair,
     sampled_loss,
 )
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     UncertainEdges,
@@ -33,11 +32,7 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     mirrored,
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.noise.normal_masses import log_masses
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
-
+from hockeystick.privacy_loss.noise.normal_masses import log_masses, moved
 
 _STEPS: Final = 200
 # A slope that changes by no more than this share is as good as constant.
@@ -73,26 +68,39 @@ class OppositeMixturesLoss(UnboundedLoss, DensityLoss):
         farthest = float(max(self.distances))
         return sixth_moment_of_normal(2.0 * farthest * farthest, 2.0 * farthest)
 
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, and where these leave it open no more than its convex bound."""
-        return cgf_bounds(self, c, self.cgf_upper)
-
     def cgf_upper(self, c: float) -> float:
         """Return ``ln sum_k w_k exp(2 c (c+1) m_k^2)``, rounded up: powers are convex."""
-        rate = 2.0 * c * (c + 1.0) * (1.0 + 16.0 * ULP)
-        upper = rate * float(max(self.distances)) ** 2
-        if upper < _LARGEST_EXPONENT:
-            pairs = zip(self.distances, self.weights, strict=True)
-            terms = [float(w) * math.expm1(rate * float(m) ** 2) for m, w in pairs]
-            upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * ULP)
-        return upper
+        return _log_mean_power(self.distances, self.weights, 2.0 * c * (c + 1.0))
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         with np.errstate(all="ignore"):
             curve = _OddCurve.of(self.distances, self.weights)
             at = curve.outputs(edges)
-            (log_p, error_p), (log_q, error_q) = (curve.masses(at, side) for side in (1.0, -1.0))
+            (log_p, error_p), (log_q, error_q) = (
+                _mixed_masses(at, side * curve.distances, curve.weights) for side in (1.0, -1.0)
+            )
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
+
+
+def _log_mean_power(
+    distances: Sequence[Fraction], weights: Sequence[Fraction], rate: float
+) -> float:
+    """Return ``ln sum_k w_k exp(rate m_k^2)``, rounded up."""
+    rate *= 1.0 + 16.0 * ULP
+    upper = rate * float(max(distances)) ** 2
+    if upper < _LARGEST_EXPONENT:
+        pairs = zip(distances, weights, strict=True)
+        terms = [float(w) * math.expm1(rate * float(m) ** 2) for m, w in pairs]
+        upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * ULP)
+    return upper
+
+
+def _mixed_masses(at: UncertainEdges, means: Array, weights: Array) -> tuple[Array, Array]:
+    """Return the masses of cells of the output under a mixture of normals, and errors."""
+    found = (np.full(at.width.size, -math.inf), np.zeros(at.width.size))
+    for mean, weight in zip(means.tolist(), weights.tolist(), strict=True):
+        found = log_mixture(found, 1.0, log_masses(moved(at, -mean)), weight)
+    return found
 
 
 class _Reading(NamedTuple):
@@ -113,19 +121,6 @@ class _OddCurve(NamedTuple):
     def of(cls, distances: Sequence[Fraction], weights: Sequence[Fraction]) -> _OddCurve:
         """Return the curve with its parameters rounded."""
         return cls(np.array([float(m) for m in distances]), np.array([float(w) for w in weights]))
-
-    def masses(self, at: UncertainEdges, side: float) -> tuple[Array, Array]:
-        """Return the masses of cells of the output under one of the mixtures, and errors."""
-        found = (np.full(at.width.size, -math.inf), np.zeros(at.width.size))
-        for distance, weight in zip(self.distances, self.weights, strict=True):
-            moved = at
-            if distance > 0.0:
-                sizes = np.where(np.isfinite(at.at), np.abs(at.at) + 2.0 * distance, 0.0)
-                moved = UncertainEdges(
-                    at.at - side * distance, at.error + ULP * sizes, at.width, at.width_error
-                )
-            found = log_mixture(found, 1.0, log_masses(moved), float(weight))
-        return found
 
     def outputs(self, edges: UncertainEdges) -> UncertainEdges:
         """Return the outputs at which the loss takes the values of edges, with proven errors."""
@@ -172,7 +167,6 @@ class _OddCurve(NamedTuple):
         return np.asarray(at)
 
     def _read(self, at: Array) -> _Reading:
-        """Return the loss and its slope at some outputs."""
         right, left = self._rising(at), self._rising(-at)
         return _Reading(
             right.value - left.value,
@@ -241,24 +235,11 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
         farthest = float(max(self.distances))
         return sixth_moment_of_normal(1.5 * farthest * farthest, farthest)
 
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, and where these leave it open no more than its convex bound."""
-        return cgf_bounds(self, c, self.cgf_upper)
-
     def cgf_upper(self, c: float) -> float:
         """Return ``ln sum_k w_k exp(c (c+1) m_k^2 / 2)``, rounded up: powers are convex."""
-        farthest = float(max(self.distances))
-        upper = 0.5 * c * (c + 1.0) * farthest * farthest * (1.0 + 16.0 * ULP)
-        if upper < _LARGEST_EXPONENT:
-            squares = [
-                (float(m) ** 2, float(w)) for m, w in zip(self.distances, self.weights, strict=True)
-            ]
-            terms = [w * math.expm1(0.5 * c * (c + 1.0) * square) for square, w in squares]
-            upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * ULP)
-        return upper
+        return _log_mean_power(self.distances, self.weights, 0.5 * c * (c + 1.0))
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
-        """Return masses of cells of the output, of one Gaussian and of the mixture."""
         with np.errstate(all="ignore"):
             curve = _Curve.of(self.distances, self.weights)
             parts = curve.by_components(edges if self.removing else mirrored(edges))
@@ -272,16 +253,7 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
 def _masses(curve: _Curve, edges: UncertainEdges) -> tuple[Array, Array, Array]:
     """Return masses under the mixture and under N(0, 1) between values of the loss, and errors."""
     at = curve.outputs(edges)
-    alone = log_masses(at)
-    mixed = (np.full_like(alone[0], -math.inf), np.zeros_like(alone[1]))
-    for distance, weight in zip(curve.distances, curve.weights, strict=True):
-        moved = UncertainEdges(
-            at.at - distance,
-            at.error + np.where(at.error > 0.0, ULP * (np.abs(at.at) + 2.0 * distance), 0.0),
-            at.width,
-            at.width_error,
-        )
-        mixed = log_mixture(mixed, 1.0, log_masses(moved), float(weight))
+    alone, mixed = log_masses(at), _mixed_masses(at, curve.distances, curve.weights)
     return mixed[0], alone[0], np.maximum(alone[1], mixed[1])
 
 
@@ -379,7 +351,6 @@ class _Curve(NamedTuple):
         return at
 
     def _read(self, at: Array) -> _GaussianMixtureReading:
-        """Return t and what goes with it at some outputs."""
         distance, log_weight = self.distances[:, None], np.log(self.weights)[:, None]
         parts = log_weight + distance * (at - 0.5 * distance)
         top = parts.max(axis=0)
@@ -424,7 +395,6 @@ def _(mechanism: GaussianMixture) -> DominatingPair:
 
 
 def _loss(mechanism: GaussianMixture, removing: bool) -> PrivacyLoss | None:
-    """Return the loss in one direction: of what moves the answer, sampled as often as it does."""
     moves: dict[Fraction, Fraction] = defaultdict(Fraction)
     for move, chance in zip(mechanism.sensitivities, mechanism.probabilities, strict=True):
         moves[decimal(move)] += decimal(chance)
@@ -454,7 +424,6 @@ def _moving(
     rate: Fraction,
     removing: bool,
 ) -> PrivacyLoss:
-    """Return the loss given that the answer moves."""
     if noise_multiplier == 0.0:
         return NoiselessLoss(1.0, removing)
     noise = decimal(noise_multiplier)

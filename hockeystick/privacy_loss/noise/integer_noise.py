@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple, Self, final
+from typing import TYPE_CHECKING, Final, Self, TypeAlias, final
 
 import numpy as np
 
@@ -20,22 +20,20 @@ from hockeystick.privacy_loss.core.atomic import (
     LOG_LEAST_MASS,
     MOST_ATOMS,
     AtomicLoss,
-    both,
     read_only_atoms,
 )
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, PrivacyLoss, ProfiledLoss
-from hockeystick.privacy_loss.core.composition import (
+from hockeystick.privacy_loss.core.base import Array, Atoms, CGFEstimate, PrivacyLoss, ProfiledLoss
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     NoAnalysisError,
+    both,
     dominating_pair,
     sampled_loss,
 )
-from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
 
 
 _LARGEST: Final = 1e300
@@ -69,7 +67,6 @@ class _ShiftedNoise(ProfiledLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
         return math.inf
 
     def zcdp_line(self) -> ZCDPLine:
@@ -94,12 +91,10 @@ class _ShiftedNoise(ProfiledLoss):
         return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * ULP)
 
     def cgf_bounds(self, c: float) -> Ball:
-        moment = self._moment(c)
-        return Ball(moment.line + moment.rest, moment.error)
+        return self._moment(c)[0]
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        moment = self._moment(c)
-        return CGFEstimate(moment.line + moment.rest, moment.slope, max(moment.curvature, 0.0))
+        return self._moment(c)[1]
 
     @property
     def clt_mu_squared(self) -> float:
@@ -127,10 +122,10 @@ class _ShiftedNoise(ProfiledLoss):
         return max(values) if perturbation > 0 else min(values)
 
     def _moment(self, c: float) -> _Moment:
-        """Return K in two parts, with derivatives."""
+        """Return K with a bound on its error, and with derivatives."""
         half = self.half
         if not c * (c + 1.0) * float(self.sensitivity**2 * half) < _LARGEST:
-            return _Moment(math.inf, 0.0, 0.0, math.inf, 0.0)
+            return Ball(math.inf, 0.0), CGFEstimate(math.inf, math.inf, 0.0)
         if half <= 0.5 / _DUAL:
             return _by_dual_sum(half, self.sensitivity, c)
         return _by_sum(half, self.sensitivity, c)
@@ -153,7 +148,6 @@ class DiscreteGaussianLoss(_ShiftedNoise, AtomicLoss):
         return 32.0 * (first + second * spread)
 
     def atoms(self) -> Atoms:
-        """Return the losses, and the probabilities as far as they count."""
         return _atoms(self.sigma, self.sensitivity)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
@@ -186,14 +180,7 @@ class WideDiscreteGaussianLoss(_ShiftedNoise):
     sensitivity: int
 
 
-class _Moment(NamedTuple):
-    """K as two terms, a bound on the error of their sum, and the derivatives."""
-
-    line: float
-    rest: float
-    error: float
-    slope: float
-    curvature: float
+_Moment: TypeAlias = tuple[Ball, CGFEstimate]
 
 
 def _by_dual_sum(half: Fraction, shift: int, c: float) -> _Moment:
@@ -215,13 +202,10 @@ def _by_dual_sum(half: Fraction, shift: int, c: float) -> _Moment:
     turn = math.pi * shift
     first = -4.0 * turn * math.fsum(k * q * math.sin(2 * k * x) for k, q in terms) / theta
     second = -8.0 * turn**2 * math.fsum(k * k * q * math.cos(2 * k * x) for k, q in terms) / theta
-    return _Moment(
-        line,
-        math.log1p(-drop),
-        ULP * (8.0 * line + (64.0 + 16.0 * width) * drop) + 1e-320,
-        (2.0 * c + 1.0) * square + first,
-        2.0 * square + second - first * first,
-    )
+    value, slope = line + math.log1p(-drop), (2.0 * c + 1.0) * square + first
+    bend = max(2.0 * square + second - first * first, 0.0)
+    error = ULP * (8.0 * line + (64.0 + 16.0 * width) * drop) + 1e-320
+    return Ball(value, error), CGFEstimate(value, slope, bend)
 
 
 def _by_sum(half: Fraction, shift: int, c: float) -> _Moment:
@@ -247,13 +231,10 @@ def _by_sum(half: Fraction, shift: int, c: float) -> _Moment:
     mean = math.fsum(j * w for j, w in zip(near, weights, strict=True)) / total
     spread = math.fsum((j - mean) ** 2 * w for j, w in zip(near, weights, strict=True)) / total
     h = float(half)
-    return _Moment(
-        line,
-        math.log1p(math.fsum(terms) / norm),
-        ULP * (8.0 * line + unsure) + 1e-320,
-        (2.0 * (n + mean) + shift) * shift * h,
-        (2.0 * shift * h) ** 2 * spread,
-    )
+    value = line + math.log1p(math.fsum(terms) / norm)
+    slope = (2.0 * (n + mean) + shift) * shift * h
+    error = ULP * (8.0 * line + unsure) + 1e-320
+    return Ball(value, error), CGFEstimate(value, slope, (2.0 * shift * h) ** 2 * spread)
 
 
 def _norm(half: float) -> float:
@@ -289,7 +270,6 @@ def _reach(half: Fraction) -> int:
 
 @lru_cache(maxsize=16)
 def _atoms(sigma: float, sensitivity: int) -> Atoms:
-    """Return the atoms, ascending."""
     half = 1 / (2 * decimal(sigma) ** 2)
     last, h = _reach(half), float(half)
     k = np.arange(-last - sensitivity, last + 1, dtype=np.float64)
@@ -403,7 +383,6 @@ def _divergence(scale: float, sensitivity: int) -> float:
 
 @lru_cache(maxsize=16)
 def _atoms_of_discrete_laplace(scale: float, sensitivity: int) -> Atoms:
-    """Return the atoms, ascending."""
     slope = float(1 / decimal(scale))
     small = math.exp(-slope)
     step = np.arange(sensitivity + 1, dtype=np.float64)
@@ -463,11 +442,9 @@ class SkellamLoss(AtomicLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
         return math.inf
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the line by orders: the loss is the same in either direction."""
         return by_orders(self)
 
     @property
@@ -482,7 +459,6 @@ class SkellamLoss(AtomicLoss):
         return 32.0 * (sixth_power(3.0 * shift * slope) + sixth_power(slope) * spread)
 
     def atoms(self) -> Atoms:
-        """Return the losses, and the probabilities as far as they count."""
         return _atoms_of_skellam(self.variance, self.sensitivity)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:

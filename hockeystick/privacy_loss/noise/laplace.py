@@ -14,25 +14,26 @@ import numpy as np
 from hockeystick.mechanisms.noise.laplace import Laplace, Staircase
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
-from hockeystick.privacy_loss.core.atomic import FewAtoms, both, log_values
+from hockeystick.privacy_loss.core.atomic import ThreePointLoss, log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
+    Array,
     Atoms,
     CGFEstimate,
     ContourValues,
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.composition import (
-    LESS,
-    MORE,
+from hockeystick.privacy_loss.core.composition import LESS, MORE
+from hockeystick.privacy_loss.core.infinity_mass import edge_pair
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
+from hockeystick.privacy_loss.core.outcomes import PartlyInfiniteLoss
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
+    both,
     dominating_pair,
     dominating_pair_of_tradeoff,
 )
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
-from hockeystick.privacy_loss.core.outcomes import PartlyInfiniteLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     ENDPOINT_TOLERANCE,
     DensityLoss,
@@ -43,16 +44,10 @@ from hockeystick.tradeoffs import IntervalProfile, LaplaceTradeOff, Profile
 from hockeystick.tradeoffs.functions.closed_forms import LaplaceProfile
 
 if TYPE_CHECKING:
-    from mpmath import mpf
-
-    from hockeystick.precision.atoms import AtomList
-
-
-if TYPE_CHECKING:
     from mpmath import mpc, mpf
     from numpy.typing import NDArray
 
-    from hockeystick.kernels.series import Array
+    from hockeystick.precision.atoms import AtomList
 
     Complex = NDArray[np.complexfloating[Any, Any]]
 
@@ -104,12 +99,10 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     @property
     def out_of_range(self) -> bool:
-        """Whether the loss is out of the range where a line is of use."""
         return not 1e-100 <= self.reach <= 1e6
 
     @property
     def supremum(self) -> float:
-        """The largest loss, rounded up over every reading of the scale."""
         return self.reach * (1.0 + 2.0 * ULP)
 
     @property
@@ -174,19 +167,16 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return max(mp.zero, -mp.expm1((epsilon - end) / 2))
 
     def proven_profile(self) -> Profile:
-        """Return that of Laplace noise, between all readings of the scale."""
         scale = float(self.scale)
         return IntervalProfile(LaplaceProfile(scale * MORE), LaplaceProfile(scale * LESS))
 
     def zcdp_line(self) -> ZCDPLine:
-        """Return the line of ``D_1 = e - 1 + exp(-e)``; the least there is."""
         return ZCDPLine(outward(_e2(-self.reach)))
 
     def quadrature_available(self, c: float) -> bool:
         return not self.out_of_range
 
     def decay(self, c: float) -> LaplaceLoss:
-        """Return the loss itself: the bound is the same on every line."""
         return self
 
     def exponent(self, y: float) -> float:
@@ -194,7 +184,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return 0.0
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LaplaceLoss:
-        """Return the loss itself: the closed form needs no quadrature."""
         return self
 
     @property
@@ -234,13 +223,9 @@ def _(tradeoff: LaplaceTradeOff) -> DominatingPair:
 
 
 def _pair(scale: float) -> DominatingPair:
-    """Return the losses of Laplace noise, edge cases included."""
-    if scale == math.inf:
-        return DominatingPair(None, None)
-    if scale == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    loss = LaplaceLoss(scale)
-    return DominatingPair(loss, loss)
+    if edge := edge_pair(scale):
+        return edge
+    return both(LaplaceLoss(scale))
 
 
 def _flat(c: float, end: float) -> CGFEstimate:
@@ -307,7 +292,7 @@ def _second_order(x: Complex, shift: float) -> tuple[Complex, Array]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class StaircaseLoss(FewAtoms):
+class StaircaseLoss(ThreePointLoss):
     """``+-eps`` as e^eps to 1, and 0 where both neighbours' outputs are on one step.
 
     Let f be the density of the noise X, ``b = e^-eps``, and let the query move by ``0 < d <= 1``.
@@ -334,14 +319,6 @@ class StaircaseLoss(FewAtoms):
     @property
     def opposite(self) -> StaircaseLoss:
         return self
-
-    @property
-    def supremum(self) -> float:
-        return self.epsilon
-
-    @property
-    def exact_supremum(self) -> FloatAndDecimal:
-        return FloatAndDecimal.of(self.epsilon)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; gamma is moved towards 1/2 for a larger loss."""

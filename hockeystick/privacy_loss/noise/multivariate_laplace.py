@@ -23,24 +23,25 @@ import numpy as np
 from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
 from hockeystick.numerics import ULP, FloatAndDecimal, decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.composition import (
+from hockeystick.privacy_loss.core.base import Array, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.infinity_mass import edge_pair
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     NoAnalysisError,
+    both,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges, cut_edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    DensityLoss,
+    UncertainEdges,
+    cut_edges,
+    mirrored,
+)
 from hockeystick.privacy_loss.noise.laplace import reach_of
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-
-if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from hockeystick.kernels.series import Array
 
     Indices = NDArray[np.intp]
 
@@ -91,8 +92,11 @@ def axis_of(end: float, dimension: int) -> Axis:
     with working_digits(30):
         kappa = float(kappa_of(dimension, mp.mpf(end) / 2))
     bare = Axis(dimension, 0.5 * end, end, kappa, np.empty(0), 0.0, 0.0)
-    breaks = _breaks(bare, peak(dimension, bare.half, kappa))
-    total = _integrals(bare, *_between(np.concatenate(([-math.inf], breaks, [math.inf]))))
+    top = peak(dimension, bare.half, kappa)
+    # Pieces are narrow around the peak, and wide from there outwards.
+    breaks = np.unique(np.concatenate((_march(bare, top, -1.0), [top], _march(bare, top, 1.0))))
+    points = np.concatenate(([-math.inf], breaks, [math.inf]))
+    total = _integrals(bare, *_between(points[:-1], points[1:]))
     whole = _summed(total, np.zeros(1, dtype=np.int64))
     return bare._replace(breaks=breaks, log_total=float(whole.log[0]), error=float(whole.error[0]))
 
@@ -176,7 +180,7 @@ def _of_several(axis: Axis, at: Array, error: Array, which: Indices) -> tuple[Ar
     counts = high - low
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     index = np.arange(counts.sum()) - np.repeat(starts, counts) + np.repeat(low, counts)
-    pieces = _integrals(axis, *_between_points(points[index], points[index + 1]))
+    pieces = _integrals(axis, *_between(points[index], points[index + 1]))
     found = _summed(pieces, starts)
     slivers = np.zeros(which.size)
     for edge, moved in ((first, error[which]), (last, error[which + 1])):
@@ -189,13 +193,7 @@ def _of_several(axis: Axis, at: Array, error: Array, which: Indices) -> tuple[Ar
     return found.log, found.error + np.where(known < 0.5, 1.4 * known, math.inf)
 
 
-def _between(points: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the pieces between neighbouring points: ends, centres and widths."""
-    return _between_points(points[:-1], points[1:])
-
-
-def _between_points(low: Array, high: Array) -> tuple[Array, Array, Array, Array]:
-    """Return pieces by their ends, centres and widths."""
+def _between(low: Array, high: Array) -> tuple[Array, Array, Array, Array]:
     width = high - low
     with np.errstate(invalid="ignore"):
         return low, high, low + 0.5 * width, width
@@ -219,7 +217,6 @@ def _integrals(axis: Axis, low: Array, high: Array, centre: Array, width: Array)
 
 
 def _gauss(axis: Axis, centre: Array, half: Array, count: int) -> tuple[Array, Array]:
-    """Return the logarithms of Gauss sums over pieces, and their round-off."""
     nodes, weights = np.polynomial.legendre.leggauss(count)
     top = _log_density(axis, centre)
     total = np.zeros_like(centre)
@@ -292,7 +289,6 @@ def _slopes(axis: Axis, low: Array, high: Array) -> tuple[Array, Array]:
 
 
 def _steepest(axis: Axis, low: Array, high: Array) -> Array:
-    """Return a bound of the slope of psi on pieces."""
     down, up = _slopes(axis, low, high)
     return np.asarray(np.maximum(np.abs(down), np.abs(up)))
 
@@ -328,15 +324,7 @@ def _summed(pieces: _Pieces, starts: Indices) -> _Pieces:
     return _Pieces(top + np.log(total), error)
 
 
-def _breaks(axis: Axis, top: float) -> Array:
-    """Return where pieces end: narrow ones around the peak, and wide ones from there outwards."""
-    up, down = _march(axis, top, 1.0), _march(axis, top, -1.0)
-    return np.unique(np.concatenate((down, [top], up)))
-
-
 def _march(axis: Axis, top: float, way: float) -> Array:
-    """Return the breaks on one side of the peak."""
-
     def depth(t: float) -> float:
         return float(_log_density(axis, np.array([t]))[0])
 
@@ -389,7 +377,6 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest loss, rounded up over every reading of the scale."""
         return self.reach * (1.0 + 2.0 * ULP)
 
     @property
@@ -405,19 +392,14 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
         return SNAP * self.reach
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
-        """Return the masses of the density, under P and, reflected, under Q."""
         axis = axis_of(self.reach, self.dimension)
         with np.errstate(all="ignore"):
             cut = cut_edges(edges, self.reach)
-            mirrored = UncertainEdges(
-                -cut.at[::-1], cut.error[::-1], cut.width[::-1], cut.width_error[::-1]
-            )
         log_p, error_p = log_masses(axis, cut)
-        log_q, error_q = (values[::-1] for values in log_masses(axis, mirrored))
+        log_q, error_q = (values[::-1] for values in log_masses(axis, mirrored(cut)))
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile, to as many digits as mpmath works with."""
         from hockeystick.precision.multivariate_laplace import multivariate_laplace_delta
 
         distance = 1 / (decimal(self.scale) * (1 - Fraction(ULP) * perturbation))
@@ -429,14 +411,11 @@ def _(mechanism: MultivariateLaplace) -> DominatingPair:
     scale, dimension = mechanism.scale, mechanism.dimension
     if dimension == 1:
         return dominating_pair(Laplace(scale))
-    if scale == math.inf:
-        return DominatingPair(None, None)
-    if scale == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    if edge := edge_pair(scale):
+        return edge
     if not (_REACHES[0] <= reach_of(scale) <= _REACHES[1] and dimension <= _DIMENSIONS):
         raise NoAnalysisError(
             f"multivariate Laplace noise is analysed for scales from {1 / _REACHES[1]:g} to "
             f"{1 / _REACHES[0]:g} and up to {_DIMENSIONS:,} dimensions"
         )
-    loss = MultivariateLaplaceLoss(scale, dimension)
-    return DominatingPair(loss, loss)
+    return both(MultivariateLaplaceLoss(scale, dimension))

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
+from hockeystick.privacy_loss.core.base import Array, Masses
+from hockeystick.privacy_loss.core.composition import log_complement
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, log_mixture
 
 if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
+    from fractions import Fraction
 
 # An error function of scipy, its argument's round-off included.
 _SPECIAL: Final = 36.0 * ULP
@@ -95,6 +97,29 @@ def _around(left: Array, right: Array, first: Array, second: Array) -> tuple[Arr
 def _of_share(share: Array) -> Array:
     """Return the error of a logarithm that a change of the mass by this share makes."""
     return np.where(share < 0.5, 1.4 * share, math.inf)
+
+
+def moved(edges: UncertainEdges, distance: float) -> UncertainEdges:
+    """Return edges moved, with what rounding makes of them."""
+    if distance == 0.0:
+        return edges
+    at = edges.at + distance
+    sizes = np.where(np.isfinite(at), np.abs(edges.at) + 4.0 * abs(distance), 0.0)
+    return UncertainEdges(at, edges.error + ULP * sizes, edges.width, edges.width_error)
+
+
+def sampled_masses(
+    at: UncertainEdges, rate: float | Fraction, means: tuple[float, float, float]
+) -> Masses:
+    """Return masses of cells of an output at the first mean, or with this rate at another one.
+
+    That is the second mean under P and the third one under Q.
+    """
+    rest = math.exp(log_complement(rate))
+    middle, own, other = (log_masses(moved(at, -mean)) for mean in means)
+    log_p, error_p = log_mixture(middle, rest, own, float(rate))
+    log_q, error_q = log_mixture(middle, rest, other, float(rate))
+    return Masses(log_p, log_q, np.maximum(error_p, error_q) + 16.0 * ULP)
 
 
 def gaussian_edges(edges: UncertainEdges, mu: float, side: float) -> UncertainEdges:

@@ -21,16 +21,14 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from hockeystick.numerics import ULP
+from hockeystick.privacy_loss.core.base import Array
 from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
 from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
 
 # Standard normals beyond this have less than exp(-840).
 _FARTHEST: Final = 41.0
@@ -113,7 +111,6 @@ def _one(noise: float, rate: float, unit: float, side: float) -> Scores:
 
 
 def _added(x: Scores, y: Scores) -> Scores:
-    """Return the sum of two independent ones."""
     mass = np.convolve(x.mass, y.mass)
     error = x.error + y.error + (min(x.mass.size, y.mass.size) + 8.0) * ULP
     lost = (x.lost + y.lost) * (1.0 + 1e-9)
@@ -121,7 +118,6 @@ def _added(x: Scores, y: Scores) -> Scores:
 
 
 def _trimmed(scores: Scores) -> Scores:
-    """Return the masses without negligible ones at either end."""
     kept = np.flatnonzero(scores.mass > _LEAST)
     first, last = int(kept[0]), int(kept[-1]) + 1
     mass = np.ascontiguousarray(scores.mass[first:last])
@@ -130,7 +126,6 @@ def _trimmed(scores: Scores) -> Scores:
 
 
 def _repeated(one: Scores, times: int) -> Scores:
-    """Return the sum of several, at least one, by the binary digits of the number."""
     found = one
     for digit in bin(times)[3:]:
         found = _added(found, found)

@@ -46,22 +46,20 @@ from hockeystick.mechanisms.noise.gaussian import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, by_orders, sixth_power
-from hockeystick.privacy_loss.core import interval_masses
-from hockeystick.privacy_loss.core.base import CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Array, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
-from hockeystick.privacy_loss.core.composition import (
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     NoAnalysisError,
+    both,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
 
 
 _DIGITS: Final = 40
@@ -164,7 +162,6 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
 
 
 def _between(low: float, high: float) -> Ball:
-    """Return an interval as its middle and half its width, rounded outward."""
     half = 0.5 * (high - low)
     return Ball(low + half, half * (1.0 + 8.0 * ULP) + 8.0 * ULP * low)
 
@@ -445,7 +442,6 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
     width: float
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the line by orders: the loss is the same in either direction."""
         return by_orders(self)
 
     @property
@@ -461,7 +457,6 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
         return sixth_power(front) * 32.0 * (1.0 + 10395.0 * share**6)
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
-        """Return masses of cells of the output, in the normal coordinates of either mean."""
         curve = curve_of(self.rho, self.width)
         with np.errstate(all="ignore"):
             outputs = curve.outputs(edges)
@@ -477,14 +472,13 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
         so that a search along c is led back.
         """
         found = cgf_estimate(self.rho, self.width, c)
-        return interval_masses.cgf_estimate(self, c) if found is None else found
+        return UnboundedLoss.cgf_estimate(self, c) if found is None else found
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K by a trapezoid sum with a proven error, finite for ``c < 1/(exp(2/A) - 1)``."""
         return cgf_bounds(self.rho, self.width, c)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile; perturbed, of a rho and a width moved to the same side."""
         from hockeystick.precision.sinh_normal import sinh_normal_delta
 
         unit = Fraction(ULP) * perturbation
@@ -501,5 +495,4 @@ def _(mechanism: SinhNormal) -> DominatingPair:
             f"sinh-normal noise is analysed for widths from {_WIDTHS[0]:g} to {_WIDTHS[1]:g} and "
             f"rho up to {_LARGEST_RHO:g}"
         )
-    loss = SinhNormalLoss(mechanism.rho, mechanism.width)
-    return DominatingPair(loss, loss)
+    return both(SinhNormalLoss(mechanism.rho, mechanism.width))

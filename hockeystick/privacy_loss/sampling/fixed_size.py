@@ -42,13 +42,14 @@ from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import (
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     NoAnalysisError,
+    both,
     dominating_pair,
     sampled_loss,
 )
-from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, JoinedLoss, exchanged_pair
 from hockeystick.privacy_loss.noise.gaussian import DisplacedGaussianLoss, GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
@@ -84,7 +85,6 @@ def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
 
 
 def _of_one_run(inner: Mechanism, what: str) -> DominatingPair:
-    """Return the losses of an inner mechanism that runs once, or raise."""
     if isinstance(inner, Composed | Repeated | Plan):
         raise NoAnalysisError(
             f"{what} is analysed for a single run inside, not for {inner}; repeat or compose the "
@@ -120,19 +120,22 @@ def clipped_pair(rate: Fraction, noise_multiplier: float | Fraction) -> Dominati
     At rate 1 it is in the sample of all; None where the numbers are out of the reach of floats.
     """
     if rate == 1:
-        return DominatingPair(*(GaussianLoss(noise_multiplier),) * 2)
+        return both(GaussianLoss(noise_multiplier))
     opposite = DisplacedGaussianLoss(rate, noise_multiplier)
     alike = SampledGaussianLoss(rate, noise_multiplier, True)
     if not opposite.is_within_reach:
         return None
-    return DominatingPair(JoinedLoss(opposite, alike, opposite), JoinedLoss(alike, opposite, alike))
+    return DominatingPair(
+        DominatedLoss(JoinedLoss(opposite, alike), opposite, exact=True),
+        DominatedLoss(JoinedLoss(alike, opposite), alike, exact=True),
+    )
 
 
 def _distribution(replaced: PrivacyLoss, inner: Mechanism) -> CellLoss:
     """Return the loss if it is one that another one may be said to be dominated by, or raise."""
     fails = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure > 0.0
     if isinstance(replaced, CellLoss) and not fails:
-        return replaced
+        return cast(CellLoss, replaced.dominating)
     raise NoAnalysisError(
         f"of {inner} no distribution of losses is known that is finite, to bound what zeroing an "
         "example costs; under replace-one the whole sample is accounted, and costs no less"
@@ -214,7 +217,6 @@ def _multiplicities(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_
 
 
 def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
-    """Return ``P[Bin(places, 1/examples) = hits]``."""
     from hockeystick.numerics.multiprecision import mp
 
     share = mp.one / examples
@@ -233,7 +235,6 @@ def _dyadic(probability: mpf) -> Fraction:
 
 
 def _observed(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
-    """Return the loss given a positive multiplicity, where the multiplicity is observed."""
     mixture = observed_mixture(
         (group.probability / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
     )

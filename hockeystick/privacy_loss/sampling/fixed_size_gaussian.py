@@ -1,4 +1,17 @@
-"""The loss of the Gaussian on a fixed-size sample without replacement."""
+"""The loss of the Gaussian on a fixed-size sample, and the moments of sampled Gaussians.
+
+Cumulants and moment bounds of sampled Gaussian noise: of ``(1-p) N(0, 1) + p N(mu, 1)``.
+
+Cumulants are by quadrature over the output u. Enclosures are from cells of it, of which the masses
+carry a bound on their error that covers 32 ulp in scipy's ``ndtr``, the rounding of its arguments
+and every reading of the parameters within one unit in the last place; so do the losses, as in the
+kernels. Beyond ``v = u - nu >= 20`` standard deviations of either normal, the loss is below
+``t = mu u - mu^2/2 <= mu^2/2 + mu v`` and, with ``a = mu^2/2 + |c|``,
+
+    Int (a + mu v)^k phi(v) dv <= (a + 20 mu)^k Int phi(v) e^(k (v-20)/20) dv < 1e-88 (a + 20 mu)^k
+
+for k <= 3: ``phi(20) / (20 - 3/20) < 2.8e-89``.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +25,28 @@ import numpy as np
 
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.bounds.moments import Cumulants, MomentBounds
+from hockeystick.privacy_loss.bounds.moments import (
+    OUTWARD,
+    Cumulants,
+    MomentBounds,
+    Range,
+    SignedCells,
+    SignedPart,
+    TailBound,
+    of_signed_cells,
+    of_signed_parts,
+)
 from hockeystick.privacy_loss.core.atomic import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
+    Array,
     CGFEstimate,
     ContourValues,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.composition import (
-    LESS,
-    MORE,
-    DominatingPair,
-    dominating_pair_of_tradeoff,
-    mu_squared_upper,
-)
+from hockeystick.privacy_loss.core.composition import LESS, MORE, mu_squared_upper
+from hockeystick.privacy_loss.core.pairs import DominatingPair, both, dominating_pair_of_tradeoff
 from hockeystick.privacy_loss.guarantees import gaussian_pair
-from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
-    convex_bound,
-    symmetric_cumulants,
-    symmetric_moment_bounds,
-)
 from hockeystick.tradeoffs import (
     GaussianProfile,
     IntervalProfile,
@@ -44,8 +58,16 @@ from hockeystick.tradeoffs import (
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
-    from hockeystick.kernels.series import Array
-
+# Standard deviations beyond which nothing counts in cumulants, and nodes on each panel.
+_REACH: Final = 14.0
+_NODES: Final = 20
+# Where cells end, in standard deviations, and where they get wide; how many of both there are.
+_END: Final = 21.0
+_WIDE: Final = 9.0
+_NARROW_CELLS: Final = 60_000
+_WIDE_CELLS: Final = 2_000
+# What is left beyond the last cell.
+_REST: Final = 1e-88
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
 # Nodes of a panel: an even number, about the best throughout.
@@ -133,7 +155,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
         return math.inf
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
@@ -146,7 +167,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return sampled_gaussian_delta(epsilon, rate, mu, removing=True)
 
     def proven_profile(self) -> Profile:
-        """Return that of the sample of a Gaussian, between all readings of mu and the rate."""
         rate = float(self.rate)
         low, high = (
             SampledProfile(GaussianProfile(self.mu * factor), min(rate * factor, 1.0))
@@ -155,7 +175,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return IntervalProfile(low, high)
 
     def _reach(self, c: float, log_tolerance: float) -> float:
-        """Return where the integral may end."""
         from hockeystick.kernels import fixed_size_gaussian
 
         return float(fixed_size_gaussian.reach(float(self.rate), self.mu, c, log_tolerance))
@@ -174,11 +193,9 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return self._reach(c, self._rough + max((1.0 + c) * ratio - 0.5 * u * u, 0.0))
 
     def quadrature_available(self, c: float) -> bool:
-        """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
         return not self.out_of_range and c <= _LARGEST_ORDER and self._rough_reach(c) < _LONGEST
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by Gauss-Legendre on coarse panels."""
         if not self.quadrature_available(c):
             return convex_bound(float(self.rate), self.mu, c)
         from hockeystick.kernels import fixed_size_gaussian
@@ -193,20 +210,14 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K with the proven error of its quadrature, or within its convex bound."""
         return self._cgf_bounds_within(c, _SHARP)
 
     def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
-        rule = None
-        if value > 0.0:
-            # An error of M counts relative to M, and then relative to a K below 1.
-            rule = self.rule(c, 0.0, value + min(math.log(value), 0.0) + log_accuracy)
-        if rule is not None:
-            real, _, error = rule.line(c, 0.0, 1)
-            if math.isfinite(float(real[0] + error[0])):
-                return Ball(float(real[0]), float(error[0]))
+        known = self.cgf_by_rule(c, value, log_accuracy)
+        if known:
+            return known
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
         upper = (
             convex_bound(float(self.rate), self.mu, c).value * (1.0 + 64.0 * ULP)
@@ -215,7 +226,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return Ball(0.5 * upper, 0.5 * upper)
 
     def decay(self, c: float) -> AtomDecay:
-        """Return the decay by the atom and a uniform minorant of the tilted density."""
         from hockeystick.kernels import uniform_minorant
 
         norm = self._cgf_bounds_within(c, _SURE)
@@ -226,7 +236,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return AtomDecay(width, mass, float(variation), min(share, 1.0))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> PanelRule | None:
-        """Return Gauss-Legendre on panels with its proven error; None where none is fine enough."""
         from hockeystick.kernels import fixed_size_gaussian
 
         longest = self._reach(c_high, log_tolerance - 1.0)
@@ -326,5 +335,150 @@ def _(tradeoff: SampledGaussianTradeOff) -> DominatingPair:
     noise = 1.0 / tradeoff.mu
     if decimal(noise) * decimal(tradeoff.mu) > 1:
         noise = math.nextafter(noise, 0.0)
-    loss = FixedSizeGaussianLoss(tradeoff.rate, noise)
-    return DominatingPair(loss, loss)
+    return both(FixedSizeGaussianLoss(tradeoff.rate, noise))
+
+
+def sampled_cumulants(p: float, mu: float, removing: bool) -> Cumulants:
+    """Return those of the mixture against N(0, 1) (removing), or the other way round."""
+    left, right = _half(p, mu, -1.0), _half(p, mu, 1.0)
+    if removing:
+        return of_signed_parts(right, left)
+    return of_signed_parts(_swapped(left), _swapped(right))
+
+
+def symmetric_cumulants(p: float, mu: float, atom: float) -> Cumulants:
+    """Return those of the loss of removing where it is positive, mirrored, with an atom at 0."""
+    right = _half(p, mu, 1.0)
+    return of_signed_parts(right, _swapped(right), atom)
+
+
+def sampled_moment_bounds(p: float, mu: float, removing: bool) -> MomentBounds:
+    """Return those of the mixture against N(0, 1) (removing), or the other way round."""
+    left, right = _cells(p, mu, -1.0), _cells(p, mu, 1.0)
+    if removing:
+        return of_signed_cells(right, left, _of_normals(mu))
+    return of_signed_cells(left.swapped(), right.swapped(), _of_normals(mu))
+
+
+def symmetric_moment_bounds(p: float, mu: float, atom: float) -> MomentBounds:
+    """Return those of the loss of removing where it is positive, mirrored, with an atom at 0."""
+    right = _cells(p, mu, 1.0)
+    # Readings of the rate move 1 - p by an ulp of p.
+    slack = OUTWARD * atom + 2.0 * ULP
+    none = max(atom - slack, 0.0), atom + slack
+    return of_signed_cells(right, right.swapped(), _of_normals(mu), none)
+
+
+def log_ratio(p: float, mu: float, u: Array) -> Array:
+    """Return ``ln(1 - p + p exp(mu u - mu^2/2))``."""
+    t = mu * u - 0.5 * mu * mu
+    small = np.log1p(p * np.expm1(np.minimum(t, 30.0)))
+    large = t + np.log(p + (1.0 - p) * np.exp(-np.maximum(t, 30.0)))
+    return np.where(t > 30.0, large, small)
+
+
+def _half(p: float, mu: float, sign: float) -> SignedPart:
+    """Return Gauss-Legendre nodes on panels that resolve ``ln r``; P is the mixture.
+
+    They are where the mixture is the more likely one (1) or the less likely one (-1).
+    """
+    # The fourth power of a loss below 1 tilts the density by 5 mu; larger losses do not tilt it.
+    furthest = max(mu, min(5.0 * mu, 0.5 * mu - math.log(p) / mu))
+    low, high = (0.5 * mu, furthest + _REACH) if sign > 0.0 else (-_REACH, 0.5 * mu)
+    panels = math.ceil((high - low) * max(mu, 1.0))
+    edges = np.linspace(low, high, panels + 1)
+    x, w = np.polynomial.legendre.leggauss(_NODES)
+    half = 0.5 * np.diff(edges)[:, None]
+    u = (edges[:-1, None] + half * (1.0 + x)).ravel()
+    weight = (half * w).ravel() / math.sqrt(2.0 * math.pi)
+    bare, shifted = weight * np.exp(-0.5 * u * u), weight * np.exp(-0.5 * (u - mu) ** 2)
+    size = np.maximum(sign * log_ratio(p, mu, u), 0.0)
+    return SignedPart(size, (1.0 - p) * bare + p * shifted, bare)
+
+
+def _swapped(half: SignedPart) -> SignedPart:
+    return SignedPart(half.size, half.q, half.p)
+
+
+def _of_normals(mu: float) -> TailBound:
+    return lambda power, offset: float(
+        4.0 * _REST * (1.0 + 0.5 * mu * mu + offset + 20.0 * mu) ** power
+    )
+
+
+def _cells(p: float, mu: float, sign: float) -> SignedCells:
+    """Return cells that walk away from ``u = mu/2``, where the loss is 0; P is the mixture.
+
+    They are where the mixture is the more likely one (1) or the less likely one (-1).
+    """
+    ends = [0.5 * mu, mu + _WIDE, mu + _END] if sign > 0.0 else [0.5 * mu, -_WIDE, -_END, -math.inf]
+    u = np.concatenate(
+        [
+            np.linspace(ends[0], ends[1], _NARROW_CELLS + 1),
+            np.linspace(ends[1], ends[2], _WIDE_CELLS + 1)[1:],
+            ends[3:],
+        ]
+    )
+    size, error = _sizes(p, mu, u, sign)
+    # The cells begin where the loss is 0, exactly; it grows from there.
+    size[0] = error[0] = 0.0
+    sizes = Range(np.maximum(size - error, 0.0)[:-1], (size + error)[1:])
+    bare, shifted = _masses(u, 0.0, mu, sign), _masses(u, mu, mu, sign)
+    ulps = 4.0 * ULP
+    mixture = Range(
+        max(1.0 - p - ulps, 0.0) * bare.low + p * (1.0 - ulps) * shifted.low,
+        (1.0 - p + ulps) * bare.high + p * (1.0 + ulps) * shifted.high,
+    )
+    return SignedCells(sizes, mixture, bare)
+
+
+def _sizes(p: float, mu: float, u: Array, sign: float) -> tuple[Array, Array]:
+    """Return ``|ln r|`` and a bound on its error over every reading of the parameters.
+
+    ``d ln r / d t = s``, the odds of having been sampled, and ``d ln r / d ln p = 1 - 1/r``.
+    """
+    v = np.maximum(u, -1e3)
+    size = np.where(np.isinf(u), -math.log1p(-p), sign * log_ratio(p, mu, v))
+    ratio = sign * size
+    odds = np.where(np.isinf(u), 0.0, np.exp(math.log(p) + mu * v - 0.5 * mu * mu - ratio))
+    pull = np.abs(np.expm1(-ratio))
+    reach = mu * np.abs(v) + mu * mu + abs(math.log(p)) * (ratio > 0.0)
+    return size, ULP * (16.0 * odds * reach + 16.0 * pull + 16.0 * np.abs(size))
+
+
+def _masses(u: Array, shift: float, mu: float, sign: float) -> Range:
+    """Return bounds of the masses of N(shift, 1) between neighbouring points.
+
+    A density is at most ``1 + |v|`` times the smaller tail, which covers arguments that move: those
+    of the first point, by ulps of mu, and all of a shifted normal.
+    """
+    from scipy.special import ndtr
+
+    v = u - shift
+    first, last = (v[:-1], v[1:]) if sign > 0.0 else (v[1:], v[:-1])
+    flip = np.where(first + last > 0.0, -1.0, 1.0)
+    tails = ndtr(flip * first), ndtr(flip * last)
+    size = np.where(np.isinf(v), 0.0, np.abs(v))
+    errors = ULP * (64.0 + 4.0 * (1.0 + size) * (size + abs(shift) + mu))
+    error = np.maximum(errors[:-1], errors[1:]) * (tails[0] + tails[1])
+    mass = flip * (tails[1] - tails[0])
+    return Range(np.maximum(mass - error, 0.0), np.maximum(mass, 0.0) + error)
+
+
+def convex_bound(p: float, mu: float, c: float) -> CGFEstimate:
+    """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
+
+    ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
+    """
+    square = mu * mu
+    inner = 0.5 * c * (c + 1.0) * square
+    slope = (c + 0.5) * square
+    grown = inner + math.log(p)
+    if inner > 500.0 and grown > 40.0:
+        return CGFEstimate(grown + math.log1p(math.exp(-grown)), slope, square)
+    if inner > 500.0:
+        share = math.exp(grown) / (1.0 + math.exp(grown))
+        return CGFEstimate(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
+    share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
+    curvature = share * (square + (1.0 - share) * slope * slope)
+    return CGFEstimate(math.log1p(p * math.expm1(inner)), share * slope, curvature)

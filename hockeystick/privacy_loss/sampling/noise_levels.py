@@ -14,21 +14,14 @@ import numpy as np
 
 from hockeystick.mechanisms import GaussianSequence
 from hockeystick.numerics import ULP, Ball
-from hockeystick.privacy_loss.core.base import AnalyticLoss, CGFEstimate, ContourValues
-from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
-    dominating_pair,
-    largest_when_adding,
-    mu_squared_upper,
-)
+from hockeystick.privacy_loss.core.base import AnalyticLoss, Array, CGFEstimate, ContourValues
+from hockeystick.privacy_loss.core.composition import largest_when_adding, mu_squared_upper
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.sampling.sampled_gaussian import FARTHEST, SampledGaussianLoss
 
 if TYPE_CHECKING:
     from mpmath import mpc
     from numpy.typing import NDArray
-
-    from hockeystick.kernels.series import Array
 
 
 # The number of nodes for the levels of one cell; a rule of n is exact up to degree 2n - 1.
@@ -182,7 +175,6 @@ class Levels:
         return tuple(self.noise[cell.start : cell.start + cell.runs].tolist())
 
     def _even_cells(self, width: float, nodes: int) -> tuple[Cell, ...]:
-        """Return cells of the same width, at most so wide, without those that are empty."""
         low, high = float(self.points[0]), float(self.points[-1])
         count = max(1, math.ceil((high - low) / width))
         inner = np.searchsorted(self.points, np.linspace(low, high, count + 1)[1:-1])
@@ -190,7 +182,6 @@ class Levels:
         return tuple(self._cell(start, end, nodes) for start, end in pairwise(ends) if start < end)
 
     def _cell(self, start: int, end: int, nodes: int) -> Cell:
-        """Return the cell of the levels from one place in the order to another."""
         key = (start, end, nodes)
         if key not in self._cells:
             points, first = self.points[start:end].copy(), float(self.noise[start])
@@ -207,7 +198,6 @@ def levels_of(noise_multipliers: tuple[float, ...]) -> Levels:
 
 
 def _alike(start: int, points: Array, noise: float) -> Cell:
-    """Return the cell of levels that are all the same."""
     return Cell(start, points, float(points[0]), 0.0, (noise,), np.array([float(points.size)]))
 
 
@@ -295,7 +285,6 @@ class GaussianSequenceLoss(AnalyticLoss):
         return any(self.run(one).out_of_range for one in (self.levels.most, self.levels.least))
 
     def quadrature_available(self, c: float) -> bool:
-        """Return whether the quadrature is available on the line through c, for all levels."""
         return all(
             self.run(one).quadrature_available(c) for one in (self.levels.most, self.levels.least)
         )
@@ -328,7 +317,6 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite when removing; minus the number of runs times ln(1-p) when adding."""
         if self.removing:
             return math.inf
         return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * ULP)
@@ -392,7 +380,6 @@ class GaussianSequenceLoss(AnalyticLoss):
         return SequenceDecay(width, mass, ends, runs)
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> SequenceRule | None:
-        """Return quadratures for the runs that stand for all; None where one has none."""
         least = self.attained
         per_run = math.log(self.levels.runs) + 1.0
         tolerance = min(log_tolerance - self.cgf_estimate(c_high).value, _SURE) - per_run
@@ -511,7 +498,8 @@ class SequenceRule:
         nodes = self.loss.nodes(_needs_along(decay, c, step * (count - 1)))
         lines = self._lines(nodes, c, step, count) if nodes else None
         if nodes is None or lines is None:
-            return _nothing_known(count)
+            nothing = np.zeros(count)
+            return ContourValues(nothing, nothing.copy(), np.full(count, np.inf))
         real, imag, error = (np.tensordot(nodes.weights, part, 1) for part in lines)
         size = np.tensordot(nodes.weights, np.abs(lines[0]) + np.abs(lines[1]), 1)
         rule_error = np.array([nodes.error(c, step * k) for k in range(count)])
@@ -519,7 +507,6 @@ class SequenceRule:
         return _or_small(ContourValues(real, imag, error), decay, step)
 
     def _lines(self, nodes: Nodes, c: float, step: float, count: int) -> Array | None:
-        """Return the values of each node's line, None where one has no quadrature."""
         lines = []
         for noise in nodes.noise:
             rule = self.loss.run(noise).rule(self.c_high, self.y_high, self.log_tolerance)
@@ -551,11 +538,6 @@ def _or_small(values: ContourValues, decay: SequenceDecay, step: float) -> Conto
             values.imag[k] = 0.0
             values.error[k] = _ANYWHERE
     return values
-
-
-def _nothing_known(count: int) -> ContourValues:
-    """Return values of which nothing is known."""
-    return ContourValues(np.zeros(count), np.zeros(count), np.full(count, np.inf))
 
 
 def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Around, ...]:

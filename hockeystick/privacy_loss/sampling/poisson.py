@@ -73,20 +73,21 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
-    decimal_or_above,
-    dominating_pair,
-    sampled_loss,
-)
+from hockeystick.privacy_loss.core.composition import decimal_or_above
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.mixtures import (
     RandomizedResponsePairLoss,
     observed_mixture,
     two_point_pair,
 )
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, symmetrized
+from hockeystick.privacy_loss.core.pairs import (
+    DominatingPair,
+    NoAnalysisError,
+    both,
+    dominating_pair,
+    sampled_loss,
+)
+from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, JoinedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
 from hockeystick.privacy_loss.noise.gaussian_mixture import OppositeMixturesLoss, mixture_loss
 from hockeystick.privacy_loss.sampling.fixed_size import clipped_pair, noise_of
@@ -172,7 +173,6 @@ def _(loss: RandomizedResponsePairLoss, rate: float | Fraction, removing: bool) 
 
 
 def _replaced_gaussian(inner: Mechanism, rate: float | Fraction) -> DominatingPair:
-    """Return the losses of Gaussian noise on a Poisson sample in which an example is replaced."""
     noise_multiplier = cast(Gaussian, inner).noise_multiplier
     if rate == 1:
         return gaussian_noise_pair(0.5 * noise_multiplier)
@@ -180,8 +180,7 @@ def _replaced_gaussian(inner: Mechanism, rate: float | Fraction) -> DominatingPa
         return DominatingPair(None, None)
     if noise_multiplier == 0.0:
         return two_point_pair(0.0, float(rate))
-    loss = ReplacedGaussianLoss(rate, noise_multiplier)
-    return DominatingPair(loss, loss)
+    return both(ReplacedGaussianLoss(rate, noise_multiplier))
 
 
 @dominating_pair.register
@@ -288,13 +287,6 @@ class Enclosure(NamedTuple):
         return Enclosure(1 - self.high, 1 - self.low)
 
 
-class Cut(NamedTuple):
-    """The chance F that the sample is cut, and the chance r to be in it then."""
-
-    full: Enclosure
-    kept: Enclosure
-
-
 @dominating_pair.register
 def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
     noise = noise_of(mechanism.inner, "Truncated Poisson sampling")
@@ -305,16 +297,16 @@ def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
     adjacency = mechanism.adjacency
     if mechanism.cap >= mechanism.examples:
         return _uncut(mechanism.rate, noise, adjacency)
-    cut = cut_of(mechanism.examples, mechanism.cap, decimal(mechanism.rate))
-    full, free = cut.full.low, cut.full.rest.low
-    most = min(math.nextafter(float(cut.kept.high), 1.0), float(mechanism.rate))
+    cut, kept = cut_of(mechanism.examples, mechanism.cap, decimal(mechanism.rate))
+    full, free = cut.low, cut.rest.low
+    most = min(math.nextafter(float(kept.high), 1.0), float(mechanism.rate))
     # What is not known of the chances counts as cut with the chance of any sample: it costs most.
     told = (
         (free, _uncut(mechanism.rate, noise, adjacency)),
         (full, _cut(most, noise, adjacency)),
         (1 - free - full, _cut(mechanism.rate, noise, adjacency)),
     )
-    shown = math.nextafter(float(free * decimal(mechanism.rate) + full * cut.kept.low), 0.0)
+    shown = math.nextafter(float(free * decimal(mechanism.rate) + full * kept.low), 0.0)
     alone = _uncut(shown, noise, adjacency) if shown > 0.0 else DominatingPair(None, None)
     losses = []
     for way in (0, 1):
@@ -324,7 +316,6 @@ def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
 
 
 def _uncut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> DominatingPair:
-    """Return the losses of a sample that is not cut."""
     if adjacency is Adjacency.REPLACE_ONE:
         replaced = ReplacedGaussianLoss(rate, noise)
         return DominatingPair(replaced, replaced)
@@ -339,15 +330,14 @@ def _cut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> Dominati
     zeroed = None
     if adjacency is Adjacency.ZERO_OUT:
         zeroed = clipped_pair(decimal(rate), noise)
-    if zeroed is None:
-        return DominatingPair(*(symmetrized(moved, None),) * 2)
-    return DominatingPair(*(loss.without_attained if loss is not None else None for loss in zeroed))
+    return zeroed or both(JoinedLoss(moved, moved))
 
 
 @lru_cache(maxsize=64)
-def cut_of(examples: int, cap: int, rate: Fraction) -> Cut:
-    """Return F and r, for a cap below the number of examples and a rate between 0 and 1.
+def cut_of(examples: int, cap: int, rate: Fraction) -> tuple[Enclosure, Enclosure]:
+    """Return the chance F that the sample is cut, and the chance r to be in it then.
 
+    The cap is below the number of examples, the rate between 0 and 1.
     Chances are added up from the cap on, away from the mode: each is the one before times a ratio
     that falls. What follows the last one is less than a geometric series.
     """
@@ -356,14 +346,14 @@ def cut_of(examples: int, cap: int, rate: Fraction) -> Cut:
         chance = _chance(others, cap, rate)
         total, shares = _sums(others, cap, rate, 1)
         kept = Enclosure(rate * shares.low / total.high, min(rate * shares.high / total.low, rate))
-        return Cut(_product(chance, total), kept)
+        return _product(chance, total), kept
     below, at = _chance(others, cap - 1, rate), _chance(others, cap, rate)
     full = _product(below, _sums(others, cap - 1, rate, -1)[0]).rest
     # P[Bin(n, p) > B] is F less the chance that J = B and x is not drawn.
     share, missed = Fraction(cap, examples), 1 - rate
     least = 1 - missed * min(at.high / full.low, Fraction(1)) if full.low else Fraction(0)
     most = 1 - missed * at.low / full.high
-    return Cut(full, Enclosure(share * least, min(share * most, rate)))
+    return full, Enclosure(share * least, min(share * most, rate))
 
 
 def _product(chance: Enclosure, total: Enclosure) -> Enclosure:
@@ -431,7 +421,6 @@ def _(mechanism: RevealedSample) -> DominatingPair:
 
 
 def _sampled(loss: PrivacyLoss | None, rate: Fraction) -> PrivacyLoss | None:
-    """Return the loss in one direction."""
     if loss is None or rate == 0:
         return None
     if rate == 1:

@@ -35,16 +35,10 @@ from hockeystick.mechanisms.sampling.fixed_size import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms, sums_over
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.core.composition import (
-    Composition,
-    DominatingPair,
-    Terms,
-    dominating_pair,
-    losses_of_run,
-    once,
-)
-from hockeystick.privacy_loss.core.log_sums import log_psi
+from hockeystick.privacy_loss.core.base import Array, Atoms, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import log_psi
+from hockeystick.privacy_loss.core.composition import Composition, Terms, losses_of_run, once
+from hockeystick.privacy_loss.core.pairs import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -53,7 +47,6 @@ from hockeystick.privacy_loss.noise.score_sums import losses_of_sums, score_sums
 
 if TYPE_CHECKING:
     from hockeystick.kernels.doubling import Indices
-    from hockeystick.kernels.series import Array
 
 
 # Standard normals beyond this have less than exp(-840): times any number of steps, exp(-820).
@@ -123,7 +116,6 @@ class Rule:
         )
 
     def _nodes(self, low: float, high: float, centre: float, width: float) -> Array:
-        """Return nodes from below one end to beyond the other, dense within some widths."""
         low, high = low - _MARGIN, high + _MARGIN
         near = centre + width * np.linspace(-4.0 * _FLAT, 4.0 * _FLAT, _KNOTS)
         knots = np.unique(np.clip(np.append(near, np.linspace(low, high, _KNOTS)), low, high))
@@ -176,7 +168,6 @@ def spread_of(noise: float, count: int) -> float:
 
 
 def _repeated(one: Points, times: int, rule: Rule, *, product: bool, last: bool) -> Points:
-    """Return the sum or product of ``count`` copies, by the binary digits of the number."""
     found = one
     digits = bin(times)[3:]
     for k, digit in enumerate(digits):
@@ -188,7 +179,6 @@ def _repeated(one: Points, times: int, rule: Rule, *, product: bool, last: bool)
 
 
 def _edges(nodes: Array) -> Array:
-    """Return the edges of the cells around nodes: the outermost nodes, and halfway between."""
     return np.concatenate((nodes[:1], 0.5 * (nodes[1:] + nodes[:-1]), nodes[-1:]))
 
 
@@ -221,7 +211,6 @@ def _lognormal(edges: Array, noise: float, above: bool) -> Points:
 
 
 def _paired(x: Points, y: Points, at: Array, count: int, width: float, above: bool) -> Points:
-    """Return the sum (or, for 1, the product) of two variables on nodes or in cells."""
     from hockeystick.kernels import doubling
 
     product = count == 1
@@ -275,7 +264,6 @@ def _left_out(
 
 
 def _kept(points: Points) -> Points:
-    """Return the points with those of hardly any mass lost."""
     kept = points.mass >= _LEAST
     rare, place = points.mass[~kept], points.at[~kept]
     lost = (
@@ -405,16 +393,16 @@ class AllocationLoss(AtomListLoss):
         return AllocationLoss(self.noise_multiplier, steps, times, self.removing, above=False)
 
     @property
-    def attained_gaussian(self) -> GaussianLoss | None:
+    def also_attained(self) -> tuple[PrivacyLoss, ...]:
+        """That of the sum of all outputs, where the attained loss is another one."""
         steps, times = self.attains or (self.steps, self.participations)
         if not self.above or times < 2:
-            return None
+            return ()
         summed = _summed(self.noise_multiplier, steps, times)
-        return None if self.attained == summed else summed
+        return () if self.attained == summed else (summed,)
 
     @property
     def infimum(self) -> float:
-        """Minus infinity: the likelihood ratio of a Gaussian has no bounds."""
         return -math.inf
 
     @property
@@ -457,7 +445,9 @@ class AllocationLoss(AtomListLoss):
         terms = atoms.log_p + log_psi(places, c)
         excess = float(np.logaddexp.reduce(terms))
         sizes = float(atoms.error.max()) + ULP * (_SUMS + 8.0 * (1.0 + c) * _FARTHEST_LOSS)
-        rest = np.logaddexp(self._missing(c, lost), math.log(c) + _log_lost(self))
+        # A bound of what the atoms lack under Q, or to be a distribution.
+        log_lost = math.log(sum(_points(self)[0].lost))
+        rest = np.logaddexp(self._missing(c, lost), math.log(c) + log_lost)
         high = float(np.logaddexp(excess + sizes, rest)) + 8.0 * ULP * abs(excess)
         value, upper = float(np.logaddexp(0.0, excess)), float(np.logaddexp(0.0, high))
         upper = min(upper * (1.0 + 8.0 * ULP), self._simple(c))
@@ -465,7 +455,6 @@ class AllocationLoss(AtomListLoss):
         return Ball(value, (upper - value) * (1.0 + 4.0 * ULP) + 4.0 * ULP * upper)
 
     def _simple(self, c: float) -> float:
-        """Return the simple bound of K, rounded up."""
         square = self.noise_multiplier * self.noise_multiplier
         slope = c if self.removing else c / (self.steps // self.participations)
         return 0.5 * self.participations * c * (slope + 1.0) / square * (1.0 + 16.0 * ULP)
@@ -508,11 +497,6 @@ def _points(loss: AllocationLoss) -> tuple[Points, float]:
     """Return the likelihood ratio that a loss is the logarithm of, and the step of its lattice."""
     block = loss.steps // loss.participations
     return allocated(loss.noise_multiplier, block, loss.participations, loss.above)
-
-
-def _log_lost(loss: AllocationLoss) -> float:
-    """Return the logarithm of a bound of what the atoms lack under Q, or to be a distribution."""
-    return math.log(sum(_points(loss)[0].lost))
 
 
 @lru_cache(maxsize=64)

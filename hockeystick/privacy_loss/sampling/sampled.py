@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 
 import numpy as np
 
-from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_ends, sixth_power
 from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS, AtomicLoss
-from hockeystick.privacy_loss.core.base import Atoms, ClosedFormProfile, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Array, Atoms, ClosedFormProfile, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.composition import (
     complement_bounds,
@@ -27,7 +27,6 @@ from hockeystick.privacy_loss.core.composition import (
     mu_of,
     mu_squared_upper,
 )
-from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     UncertainEdges,
@@ -36,18 +35,11 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     mirrored,
     no_atoms,
 )
-from hockeystick.privacy_loss.noise.normal_masses import log_masses
+from hockeystick.privacy_loss.noise.normal_masses import sampled_masses
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
-
-
-if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from hockeystick.kernels.series import Array
 
     Indices = NDArray[np.signedinteger[Any]]
 
@@ -80,33 +72,18 @@ class SubsamplingMap:
 
     def supremum(self, inner: float) -> float:
         """Return an upper bound of the image of losses up to ``inner``."""
-        return (
-            self._image_upper(inner)
-            if self.removing
-            else -SubsamplingMap(self.rate, True)._image_lower(-inner)
-        )
+        return self._image(inner, 1.0) if self.removing else -self._image(-inner, -1.0)
 
     def infimum(self, inner: float) -> float:
         """Return a lower bound of the image of losses down to ``inner``."""
-        return (
-            self._image_lower(inner)
-            if self.removing
-            else -SubsamplingMap(self.rate, True)._image_upper(-inner)
-        )
+        return self._image(inner, -1.0) if self.removing else -self._image(-inner, 1.0)
 
-    def _image_upper(self, loss: float) -> float:
-        """Return ``f(l)``, rounded up."""
+    def _image(self, loss: float, side: float) -> float:
+        """Return ``f(l)``, rounded up (1) or down (-1)."""
         if math.isinf(loss):
-            return loss if loss > 0.0 else complement_bounds(self.rate)[1]
-        value, error = self._forward(np.array([loss]))
-        return float(value[0] + error[0]) * (1.0 + math.copysign(ULP, float(value[0])))
-
-    def _image_lower(self, loss: float) -> float:
-        """Return ``f(l)``, rounded down."""
-        if math.isinf(loss):
-            return loss if loss > 0.0 else complement_bounds(self.rate)[0]
-        value, error = self._forward(np.array([loss]))
-        return float(value[0] - error[0]) * (1.0 - math.copysign(ULP, float(value[0])))
+            return loss if loss > 0.0 else complement_bounds(self.rate)[int(side > 0.0)]
+        value, error = (float(one[0]) for one in self._forward(np.array([loss])))
+        return (value + side * error) * (1.0 + side * math.copysign(ULP, value))
 
     def atoms(self, inner: Atoms) -> Atoms:
         """Return the images of atoms; the error covers that of the loss as well."""
@@ -207,7 +184,6 @@ class SubsampledLoss(CellLoss):
 
     @property
     def _map(self) -> SubsamplingMap:
-        """The map from the inner losses to the sampled ones."""
         return SubsamplingMap(self.rate, self.removing)
 
     @property
@@ -277,12 +253,8 @@ class SampledLoss(SubsampledLoss, DensityLoss):
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:
-        """That of the sample, where the inner loss has one: ``sampled_delta``."""
         inner = self.inner.closed_form_profile
         return None if inner is None else partial(sampled_delta, inner, self.rate, self.removing)
-
-    def cgf_bounds(self, c: float) -> Ball:
-        return cgf_bounds(self, c, self.cgf_upper)
 
     def atoms(self) -> Atoms:
         return self._map.atoms(self.inner.atoms())
@@ -382,7 +354,6 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
 
 @lru_cache(maxsize=64)
 def _mapped(loss: SampledAtomsLoss) -> Atoms:
-    """Return the images of the inner atoms."""
     return loss._map.atoms(loss.inner.atoms())
 
 
@@ -435,28 +406,18 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         """That of twice the distance: a sampled example moves the sum from one side to another."""
         return 4 * mu_squared_upper(self.noise_multiplier)
 
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, and where these leave it open no more than its convex bound."""
-        return cgf_bounds(self, c, self.cgf_upper)
-
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p exp(2 c (c+1) mu^2))``, rounded up: powers are convex."""
         exponent = 2.0 * c * (c + 1.0) * self.mu * self.mu * (1.0 + 16.0 * ULP)
         return log_mixed(exponent, float(self.rate))
 
     def atoms(self) -> Atoms:
-        """Return none: the loss has a density."""
         return no_atoms()
 
     def cells(self, edges: Array) -> Masses:
-        """Return the masses of cells of the output, of both mixtures."""
         with np.errstate(all="ignore"):
             at = self._outputs(np.asarray(edges, dtype=np.float64))
-        rest, rate = math.exp(log_complement(self.rate)), float(self.rate)
-        middle, right, left = (log_masses(_moved(at, side * self.mu)) for side in (0.0, -1.0, 1.0))
-        log_p, error_p = log_mixture(middle, rest, right, rate)
-        log_q, error_q = log_mixture(middle, rest, left, rate)
-        return Masses(log_p, log_q, np.maximum(error_p, error_q) + 16.0 * ULP)
+        return sampled_masses(at, self.rate, (0.0, self.mu, -self.mu))
 
     def _outputs(self, edges: Array) -> UncertainEdges:
         """Return the outputs x at edges of the loss.
@@ -498,15 +459,6 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         return replaced_gaussian_delta(
             epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
         )
-
-
-def _moved(edges: UncertainEdges, distance: float) -> UncertainEdges:
-    """Return edges moved, with what rounding makes of them."""
-    if distance == 0.0:
-        return edges
-    at = edges.at + distance
-    sizes = np.where(np.isfinite(at), np.abs(edges.at) + 4.0 * abs(distance), 0.0)
-    return UncertainEdges(at, edges.error + ULP * sizes, edges.width, edges.width_error)
 
 
 def _far_apart(half: Array) -> Array:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -18,33 +17,27 @@ from hockeystick.privacy_loss.bounds.moments import (
     MomentBounds,
     sixth_moment_of_normal,
 )
-from hockeystick.privacy_loss.core.atomic import log_values, mgf_line
-from hockeystick.privacy_loss.core.base import (
-    AnalyticLoss,
-    CGFEstimate,
-    ContourValues,
-    Masses,
-    ProfiledLoss,
-)
+from hockeystick.privacy_loss.core.base import CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.composition import (
     LESS,
     MORE,
     largest_when_adding,
-    mu_of,
     mu_squared_upper,
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled import SubsamplingMap
-from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import (
+    FixedSizeGaussianLoss,
     convex_bound,
     sampled_cumulants,
     sampled_moment_bounds,
 )
+from hockeystick.privacy_loss.sampling.sampled import SubsamplingMap
 from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
     NearSampledGaussianLoss,
+    SampledGaussian,
     SampledGaussianTailSplit,
+    Trapezoid,
     edge_at,
     small_losses,
 )
@@ -57,9 +50,7 @@ from hockeystick.tradeoffs import (
 )
 
 if TYPE_CHECKING:
-    from mpmath import mpc, mpf
-
-    from hockeystick.kernels.series import Array
+    from mpmath import mpf
 
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
@@ -69,8 +60,6 @@ _NEAR_WINDOW: Final = 0.06
 _WIDEST_WINDOW: Final = 0.1
 # Beyond this c only the convex bound of M is used.
 FARTHEST: Final = 1e8
-# More nodes than this for one value of K give way to the convex bound.
-_MOST_NODES: Final = 2_000_000
 # Relative accuracy of the proven cumulants, as a logarithm: where digits count, and where a part in
 # a million is enough.
 _SHARP: Final = -38.0
@@ -79,7 +68,7 @@ _SURE: Final = -14.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
+class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
     """The loss of ``(1-p) N(0, 1) + p N(mu, 1)`` against ``N(0, 1)``, or the other way round.
 
     With ``r(u) = 1 - p + p exp(mu u - mu^2/2)`` the loss of removing is ``ln r(U)`` under the
@@ -91,30 +80,18 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         add-remove adjacency, and a data set attains them.
     """
 
-    rate: float | Fraction
-    noise_multiplier: float | Fraction
-    removing: bool
     # A float means the decimal that it prints as: it is no fraction that equals it.
     is_fraction: bool = field(init=False, repr=False)
-    # The rate and the distance of the means in units of the noise, as floats: asked very often.
-    p: float = field(init=False, repr=False, compare=False)
-    mu: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        SampledGaussian.__post_init__(self)
         object.__setattr__(self, "is_fraction", isinstance(self.rate, Fraction))
-        object.__setattr__(self, "p", float(self.rate))
-        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
 
     @property
     def out_of_range(self) -> bool:
         return not (1e-6 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
 
-    def power(self, c: float) -> float:
-        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
-        return 1.0 + c if self.removing else -c
-
     def quadrature_available(self, c: float) -> bool:
-        """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
         if self.out_of_range or c > FARTHEST:
             return False
         from hockeystick.kernels import sampled_gaussian
@@ -138,22 +115,12 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return list(values.tolist())
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K with the proven error of its quadrature, or within its convex bound."""
         return self._cgf_bounds_within(c, _SHARP)
 
     def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
-        reached = self.quadrature_available(c)
-        value = self.cgf_estimate(c).value if reached else 0.0
-        rule = None
-        if value > 0.0:
-            rule = self.rule(c, 0.0, min(value, math.log(value)) + log_accuracy)
-        if rule is None or rule.nodes > _MOST_NODES:
-            return self._between_bounds(c)
-        real, _, error = rule.line(c, 0.0, 1)
-        if not math.isfinite(float(real[0] + error[0])):
-            return self._between_bounds(c)
-        return Ball(float(real[0]), float(error[0]))
+        value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
+        return self.cgf_by_rule(c, value, log_accuracy) or self._between_bounds(c)
 
     def _between_bounds(self, c: float) -> Ball:
         """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""
@@ -227,7 +194,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return FixedSizeGaussianLoss(self.rate, float(self.noise_multiplier))
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
-        """Return mixtures of the masses of the Gaussian without sampling."""
         inner = GaussianLoss(self.noise_multiplier)
         return SubsamplingMap(self.rate, self.removing).masses(inner, edges)
 
@@ -240,16 +206,13 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return sampled_gaussian_delta(epsilon, rate, mu, self.removing)
 
     def proven_profile(self) -> Profile:
-        """Return that of the sample of a Gaussian, between all readings of mu and the rate."""
         return IntervalProfile(self._profile(LESS), self._profile(MORE))
 
     def _profile(self, factor: float) -> Profile:
-        """Return the profile of parameters this much larger."""
         inner, rate = GaussianProfile(self.mu * factor), min(self.p * factor, 1.0)
         return SampledProfile(inner, rate) if self.removing else SwappedSampledProfile(inner, rate)
 
     def decay(self, c: float) -> MinorantDecay:
-        """Return the decay by a uniform minorant of the tilted density."""
         from hockeystick.kernels import uniform_minorant
 
         p, mu, w = self.p, self.mu, self.power(c)
@@ -257,14 +220,13 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         return MinorantDecay(*uniform_minorant.level_sets(p, mu, w, False, upper, error))
 
-    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
-        """Return a trapezoid rule with its proven error; None where none is fine enough."""
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> Trapezoid | None:
         from hockeystick.kernels import sampled_gaussian
 
         step, first, nodes, log_error = sampled_gaussian.trapezoid_rule(
             self.p, self.mu, self.removing, c_high, y_high, log_tolerance
         )
-        return TrapezoidRule(self, step, first, nodes, log_error) if step > 0.0 else None
+        return Trapezoid(self, step, first, nodes, log_error) if step > 0.0 else None
 
     @property
     def opposite(self) -> SampledGaussianLoss:
@@ -306,61 +268,8 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return NearSampledGaussianLoss(self.rate, self.noise_multiplier, self.removing, edge, width)
 
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
-        """Return the split into tail and bulk, for removing; adding has none."""
         small = self.removing and small_losses(self.rate, self.noise_multiplier, threshold)
         return SampledGaussianTailSplit(self, small) if small else None
-
-
-@final
-@dataclass(frozen=True)
-class TrapezoidRule:
-    """Equidistant nodes in ``u`` whose sum is ``M``, with a proven quadrature error."""
-
-    loss: SampledGaussianLoss
-    step: float
-    first: int
-    nodes: int
-    log_error: float
-
-    @cached_property
-    def _terms(self) -> tuple[Array, Array, Array, Array]:
-        """Losses, log weights, errors of the losses, errors of the weights."""
-        from hockeystick.kernels import sampled_gaussian
-
-        return sampled_gaussian.nodes(
-            self.loss.p, self.loss.mu, self.loss.removing, self.first, self.nodes, self.step
-        )
-
-    def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return ``ln M`` along the line, with quadrature and round-off error."""
-        with np.errstate(all="ignore"):
-            return self._line(c, step, count)
-
-    def _line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return the line; what is out of range ends as an infinite error or no number."""
-        loss, log_weight, loss_error, weight_error = self._terms
-        peak = float((log_weight + c * loss).max())
-        shift = max(0.0, peak - _COMFORTABLE)
-        real, imag, error = mgf_line(
-            loss, log_weight - shift, loss_error, weight_error, c, step, count
-        )
-        error = error + np.exp(self.log_error - shift)
-        return log_values(real, imag, error, shift)
-
-    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return ``ln M`` along the line by mpmath, over the same nodes."""
-        from hockeystick.precision import sampled_gaussian, series
-        from hockeystick.precision.profiles import reciprocal
-
-        loss, weight = sampled_gaussian.nodes(
-            self.loss.rate,
-            reciprocal(self.loss.noise_multiplier),
-            self.loss.removing,
-            self.first,
-            self.nodes,
-            self.step,
-        )
-        return series.cgf_line(loss, weight, c, step, count)
 
 
 def _tail(x: float) -> float:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -14,6 +13,8 @@ from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.moments import MinorantDecay
 from hockeystick.privacy_loss.core.atomic import log_values, mgf_line, tilted_line
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
+    Array,
     CGFEstimate,
     ContourValues,
     FarMasses,
@@ -25,9 +26,7 @@ from hockeystick.privacy_loss.core.composition import mu_of
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from mpmath import mpc
-
-    from hockeystick.kernels.series import Array
+    from mpmath import mpc, mpf
 
 
 _FAR: Final = 12.0
@@ -43,34 +42,24 @@ _WIDTHS: Final = 9.0
 _NEGLIGIBLE: Final = 3.0
 
 
-class SampledGaussian(Protocol):
-    """What the split needs of the loss that it splits."""
+@dataclass(frozen=True, slots=True)
+class SampledGaussian(AnalyticLoss):
+    """A loss of ``(1-p) N(0, 1) + p N(mu, 1)`` and ``N(0, 1)`` that has sums over outputs for M."""
 
-    @property
-    def p(self) -> float:
-        """The sampling rate."""
+    rate: float | Fraction
+    noise_multiplier: float | Fraction
+    removing: bool
+    # The rate and the distance of the means in units of the noise, as floats: asked very often.
+    p: float = field(init=False, repr=False, compare=False)
+    mu: float = field(init=False, repr=False, compare=False)
 
-    @property
-    def mu(self) -> float:
-        """The distance of the means in units of the noise."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", float(self.rate))
+        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
 
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
-
-
-class SmallLosses(Protocol):
-    """A loss without what is above a window."""
-
-    @property
-    def edge(self) -> float:
-        """The window's edge."""
-
-    @property
-    def width(self) -> float:
-        """The window's width."""
-
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return ``K(c)`` and two derivatives, unproven."""
+    def power(self, c: float) -> float:
+        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
+        return 1.0 + c if self.removing else -c
 
 
 @final
@@ -83,7 +72,7 @@ class SampledGaussianTailSplit:
     """
 
     loss: SampledGaussian
-    small: SmallLosses
+    small: NearSampledGaussianLoss
     top: tuple[float, float] = NOWHERE
 
     def bulk(self, c: float) -> CGFEstimate:
@@ -247,7 +236,7 @@ _KEPT_SHARE: Final = 0.977
 
 @final
 @dataclass(frozen=True, slots=True)
-class NearSampledGaussianLoss(NearLoss):
+class NearSampledGaussianLoss(SampledGaussian, NearLoss):
     """The loss of a Poisson-subsampled Gaussian at the near outputs: those not marked as far.
 
     Each output u of ``(1-p) N(0, 1) + p N(mu, 1)`` and of ``N(0, 1)`` is marked with probability
@@ -255,18 +244,12 @@ class NearSampledGaussianLoss(NearLoss):
     transform ``A(z) = E_P[(1 - W) exp(z L)]``; see ``kernels.near_outputs``.
     """
 
-    rate: float | Fraction
-    noise_multiplier: float | Fraction
-    removing: bool
     edge: float
     width: float
-    p: float = field(init=False, repr=False, compare=False)
-    mu: float = field(init=False, repr=False, compare=False)
     outside: FarMasses = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "p", float(self.rate))
-        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
+        SampledGaussian.__post_init__(self)
         object.__setattr__(self, "outside", _far_masses(self.p, self.mu, self.edge, self.width))
 
     @property
@@ -284,10 +267,6 @@ class NearSampledGaussianLoss(NearLoss):
         signed = excess if self.removing else -excess
         return mass + c * signed, y * signed, mass + np.hypot(c, y) * excess
 
-    def power(self, c: float) -> float:
-        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
-        return 1.0 + c if self.removing else -c
-
     def log_far_power(self, order: float) -> float:
         from hockeystick.kernels import near_outputs
 
@@ -295,7 +274,6 @@ class NearSampledGaussianLoss(NearLoss):
 
     @property
     def out_of_range(self) -> bool:
-        """Whether the parameters are out of reach of the quadrature: not those of a split."""
         return False
 
     @property
@@ -303,20 +281,16 @@ class NearSampledGaussianLoss(NearLoss):
         """Infinite: hardly any output beyond the edge is near, but some are."""
         return math.inf
 
-    @property
-    def _rough_step(self) -> float:
-        """A step that resolves the window and the tilted density."""
-        return min(0.5, 0.75 / self.mu, _ROUGH_STEP * self.width)
-
     def quadrature_available(self, c: float) -> bool:
         return c <= _FARTHEST
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return ``ln A`` and two derivatives by a coarse trapezoid rule."""
         from hockeystick.kernels import near_outputs
 
+        # It resolves the window and the tilted density.
+        step = min(0.5, 0.75 / self.mu, _ROUGH_STEP * self.width)
         shift, value, slope, curvature = near_outputs.near_cumulant_sums(
-            self.p, self.mu, self.removing, c, self.edge, self.width, self._rough_step
+            self.p, self.mu, self.removing, c, self.edge, self.width, step
         )
         unit = math.exp(-shift)
         missing, excess, _ = self.missing(c, 1.0)
@@ -325,9 +299,6 @@ class NearSampledGaussianLoss(NearLoss):
         slope = (slope - excess * unit) / total
         log_total = math.log1p(value) if shift == 0.0 else shift + math.log(total)
         return CGFEstimate(log_total, slope, max(curvature / total - slope * slope, 0.0))
-
-    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
-        return [self.cgf_estimate(c).value for c in orders]
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return ``ln A(c)`` with the proven error of its quadrature; without end where none is."""
@@ -355,7 +326,6 @@ class NearSampledGaussianLoss(NearLoss):
         return MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
 
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
-        """Return the split into tail and bulk, for removing, at a threshold below the edge."""
         small = self.removing and small_losses(self.rate, self.noise_multiplier, threshold)
         return (
             SampledGaussianTailSplit(self, small, (self.edge, self.width))
@@ -364,7 +334,6 @@ class NearSampledGaussianLoss(NearLoss):
         )
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> NearTrapezoid | None:
-        """Return a trapezoid rule with its proven error; None where none is fine enough."""
         from hockeystick.kernels import near_outputs
 
         p, mu, edge, width, w = self.p, self.mu, self.edge, self.width, self.power(c_high)
@@ -382,20 +351,69 @@ class NearSampledGaussianLoss(NearLoss):
         return NearTrapezoid(self, step, first, count, max(log_error, log_rest) + 0.7)
 
 
-@final
 @dataclass(frozen=True)
-class NearTrapezoid:
-    """Equidistant nodes in ``u`` whose sum is ``A``, with a proven quadrature error."""
+class Trapezoid:
+    """Equidistant nodes in ``u`` whose sum is the transform, with a proven quadrature error."""
 
-    loss: NearSampledGaussianLoss
+    loss: SampledGaussian
     step: float
     first: int
     nodes: int
     log_error: float
 
     @cached_property
-    def _terms(self) -> tuple[Array, Array, Array, Array]:
+    def terms(self) -> tuple[Array, Array, Array, Array]:
         """Losses, log weights, errors of the losses, errors of the weights."""
+        from hockeystick.kernels import sampled_gaussian
+
+        of = self.loss
+        return sampled_gaussian.nodes(of.p, of.mu, of.removing, self.first, self.nodes, self.step)
+
+    def line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return ``ln M`` along the line; what is out of range has an infinite error or no number.
+
+        Quadrature and round-off error are counted.
+        """
+        with np.errstate(all="ignore"):
+            loss, log_weight, loss_error, weight_error = self.terms
+            shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
+            real, imag, error = mgf_line(
+                loss, log_weight - shift, loss_error, weight_error, c, step, count
+            )
+            real, imag, error = self.less_missing((real, imag, error), c, step, math.exp(-shift))
+            return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
+
+    def less_missing(
+        self, values: tuple[Array, Array, Array], c: float, step: float, unit: float
+    ) -> tuple[Array, Array, Array]:
+        """Return M - 1 in units, less what the weights lack to be those of distributions."""
+        return values
+
+    def precise_nodes(self) -> tuple[list[mpf], list[mpf]]:
+        """Return losses and weights by mpmath, to its precision."""
+        from hockeystick.precision import sampled_gaussian
+        from hockeystick.precision.profiles import reciprocal
+
+        of = self.loss
+        mu = reciprocal(of.noise_multiplier)
+        return sampled_gaussian.nodes(of.rate, mu, of.removing, self.first, self.nodes, self.step)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln M`` along the line by mpmath, over the same nodes."""
+        from hockeystick.precision import series
+
+        return series.cgf_line(*self.precise_nodes(), c, step, count)
+
+
+@final
+@dataclass(frozen=True)
+class NearTrapezoid(Trapezoid):
+    """The nodes' weights times the window of near outputs."""
+
+    loss: NearSampledGaussianLoss
+
+    @cached_property
+    def terms(self) -> tuple[Array, Array, Array, Array]:
         from hockeystick.kernels import near_outputs, sampled_gaussian
 
         of = self.loss
@@ -407,36 +425,19 @@ class NearTrapezoid:
         )
         return loss, log_weight + log_window, loss_error, weight_error + window_error
 
-    def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return ``ln A`` along the line, with quadrature and round-off error."""
-        with np.errstate(all="ignore"):
-            return self._line(c, step, count)
-
-    def _line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return the line; what is out of range ends as an infinite error or no number."""
-        loss, log_weight, loss_error, weight_error = self._terms
-        shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
-        real, imag, error = mgf_line(
-            loss, log_weight - shift, loss_error, weight_error, c, step, count
-        )
-        unit = math.exp(-shift)
-        missing = self.loss.missing(c, step * np.arange(count))
-        real, imag = real - missing[0] * unit, imag - missing[1] * unit
+    def less_missing(
+        self, values: tuple[Array, Array, Array], c: float, step: float, unit: float
+    ) -> tuple[Array, Array, Array]:
+        missing = self.loss.missing(c, step * np.arange(values[0].size))
+        real, imag = values[0] - missing[0] * unit, values[1] - missing[1] * unit
         slack = (self.loss.outside.error + 16.0 * ULP) * unit
-        error = error + slack * missing[2] + ULP * np.hypot(real, imag)
-        return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
+        return real, imag, values[2] + slack * missing[2] + ULP * np.hypot(real, imag)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return ``ln A`` along the line by mpmath, over the same nodes."""
         from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision import jumps, sampled_gaussian
-        from hockeystick.precision.profiles import reciprocal
+        from hockeystick.precision import jumps
 
-        of = self.loss
-        mu = reciprocal(of.noise_multiplier)
-        loss, weight = sampled_gaussian.nodes(
-            of.rate, mu, of.removing, self.first, self.nodes, self.step
-        )
+        of, (loss, weight) = self.loss, self.precise_nodes()
         _, log_kept = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
         kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
         return [mp.log(value) for value in jumps.tilted_line(loss, kept, c, step, count)]

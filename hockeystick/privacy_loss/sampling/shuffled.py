@@ -22,7 +22,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, cast, final
+from typing import Final, NamedTuple, cast, final
 
 import numpy as np
 
@@ -35,20 +35,18 @@ from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LARGEST_GROUP, squares_of_batches
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
-from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
+from hockeystick.privacy_loss.core.base import Array, Atoms
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import (
+from hockeystick.privacy_loss.core.infinity_mass import edge_pair
+from hockeystick.privacy_loss.core.mixtures import merged, observed_mixture
+from hockeystick.privacy_loss.core.pairs import (
     DominatingPair,
     NoAnalysisError,
+    both,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.mixtures import merged, observed_mixture
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
 
 # The least noise of the largest-sum statistic, and the least distance of its means.
 _LEAST_NOISE: Final = 0.04
@@ -103,7 +101,6 @@ class _Curve(NamedTuple):
 
 
 def _curve(z: Array, steps: int, shift: float, dropped: bool = False) -> _Curve:
-    """Return ``ln F`` and its derivative at some outputs."""
     at = z - shift
     one, other = _log_phi(at), _log_phi(z)
     others = float(steps - 1)
@@ -143,7 +140,6 @@ def _log_phi(at: Array) -> _Curve:
 
 @lru_cache(maxsize=64)
 def _atoms(loss: LargestBatchLoss) -> Atoms:
-    """Return the cells' losses, rounded down to a grid, and their masses."""
     mu = 1.0 / loss.noise_multiplier
     shifts = (loss.shifts.under_p * mu, loss.shifts.under_q * mu)
     with np.errstate(all="ignore"):
@@ -217,10 +213,8 @@ def _rounded_down(values: Array, exponent: Array, step: float) -> Array:
 @dominating_pair.register
 def _(mechanism: Shuffled) -> DominatingPair:
     noise = mechanism.noise_multiplier
-    if noise == math.inf:
-        return DominatingPair(None, None)
-    if noise == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    if edge := edge_pair(noise):
+        return edge
     if noise < _NO_NOISE:
         raise NoAnalysisError(f"its noise is out of reach; use 0, or at least {_NO_NOISE:g}")
     replaced = mechanism.adjacency is Adjacency.REPLACE_ONE
@@ -230,7 +224,7 @@ def _(mechanism: Shuffled) -> DominatingPair:
     dropped = mechanism.last_batch is LastBatch.DROPPED
     if mechanism.steps == 1 and not dropped:
         reach = distance * group
-        return _same(_gaussian(noise, reach)) if reach > 1 else dominating_pair(Gaussian(noise))
+        return both(_gaussian(noise, reach)) if reach > 1 else dominating_pair(Gaussian(noise))
     above = _batches_seen(min(noise, _MOST_NOISE), distance, mechanism)
     pairs = _REPLACED if replaced else _WHOLE if batch_clipped else _ZEROED
     return DominatingPair(
@@ -269,13 +263,7 @@ _REPLACED: Final = ((Shifts(2, 0),), (Shifts(2, 0),))
 _WHOLE: Final = ((Shifts(2, 0),), (Shifts(0, 2),))
 
 
-def _same(loss: PrivacyLoss) -> DominatingPair:
-    """Return the pair of a loss that is the same in both directions."""
-    return DominatingPair(loss, loss)
-
-
 def _gaussian(noise: float, distance: int) -> GaussianLoss:
-    """Return the Gaussian loss at a given distance of the means."""
     return GaussianLoss(decimal(noise) / distance)
 
 

@@ -71,7 +71,7 @@ from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, sixth_moment_of_normal, sixth_power
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.base import Array, Atoms, CGFEstimate, Masses
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.composition import mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
@@ -80,8 +80,6 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 if TYPE_CHECKING:
     from mpmath import mpf
     from numpy.typing import NDArray
-
-    from hockeystick.kernels.series import Array
 
 
 # Tangents: the first, the last, and their number.
@@ -323,7 +321,6 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
     line: ZCDPLine | None = None
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return a line above K of the release that this dominates, where one is known."""
         return self.line
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
@@ -438,12 +435,8 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
                 moment += part
                 slope += loss * part
                 second += loss * loss * part
-            return _from_moment(mp.log(moment), slope / moment, second / moment)
-
-
-def _from_moment(value: mpf, slope: mpf, second: mpf) -> tuple[mpf, mpf, mpf]:
-    """Return cumulants from ln M and the derivatives of M over M."""
-    return value, slope, second - slope * slope
+            mean = slope / moment
+            return mp.log(moment), mean, second / moment - mean * mean
 
 
 def tail(noise_multiplier: Fraction, shift: float, inner: float) -> tuple[mpf, mpf]:
@@ -455,7 +448,6 @@ def tail(noise_multiplier: Fraction, shift: float, inner: float) -> tuple[mpf, m
 def _tail_in(
     noise_multiplier: Fraction, shift: float, inner: float, digits: int
 ) -> tuple[mpf, mpf]:
-    """Return the masses above g under P and under Q, to ``digits`` digits."""
     from hockeystick.numerics.multiprecision import mp
 
     with working_digits(digits):
@@ -465,7 +457,6 @@ def _tail_in(
 
 
 def _inner_mass(loss: AboveThresholdGaussianLoss) -> mpf:
-    """Return the mass between -g and g, to mpmath's precision."""
     p, q = tail(loss.noise_multiplier, loss.shift, loss.inner)
     return 1 - p - q
 

@@ -12,8 +12,8 @@ from hockeystick.mechanisms.selection.exponential import (
     ReportNoisyMax,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.mixtures import NO_PRIVACY, RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.pairs import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
 
@@ -39,8 +39,7 @@ def selection_pair(epsilon: float, noise: MaxNoise) -> DominatingPair:
     if epsilon == 0.0:
         return DominatingPair(None, None)
     if epsilon == math.inf:
-        anything = RandomizedResponsePairLoss(0.0, 1.0)
-        return DominatingPair(anything, anything)
+        return NO_PRIVACY
     loss: CellLoss = BoundedRangeLoss(epsilon)
     if noise is MaxNoise.EXPONENTIAL:
         loss = _pure(epsilon, _flipped(epsilon))

@@ -47,16 +47,14 @@ from hockeystick.privacy_loss.core.composition import (
     ALONE,
     KIND,
     Composition,
-    DominatingPair,
-    NoAnalysisError,
     Terms,
     complement_bounds,
-    dominating_pair,
     largest_when_adding,
     losses_of_run,
     once,
 )
 from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -93,10 +91,6 @@ class UnseenPartitionLoss(PrivacyLoss):
         return FloatAndDecimal.of(self.rate)
 
     @property
-    def attained_infinity_mass(self) -> FloatAndDecimal:
-        return FloatAndDecimal.of(self.least)
-
-    @property
     def finite(self) -> ConstantLoss | None:
         """``ln(1 - p)`` for either p; None where the partition is always shown."""
         below_1 = [p for p in (self.rate, self.least or self.rate) if p < 1]
@@ -125,8 +119,8 @@ def _(mechanism: PartitionSelection) -> Composition:
     noise = dominating_pair(mechanism.noise)
     parts = _Kinds(noise, *shown_alone(mechanism.noise, mechanism.threshold), mechanism.adjacency)
     k = mechanism.partitions
-    together = parts.together(k, k)
-    apart = parts.exactly(0, k)
+    together = parts.losses(k, k, exact=False)
+    apart = parts.losses(0, k, exact=True)
     return Composition(
         together.removing,
         together.adding,
@@ -159,24 +153,17 @@ class _Kinds:
     most: Fraction
     adjacency: Adjacency
 
-    def exactly(self, shared: int, alone: int) -> Composition:
-        """Return the losses of neighbours with so many partitions of either kind."""
-        return self._of(shared, alone, self.least)
-
-    def together(self, shared: int, alone: int) -> Composition:
-        """Return losses that dominate; lower ends are those without partitions of users alone."""
-        return self._of(shared, alone, Fraction(0))
-
     def by_blocks(self, k: int) -> Iterator[Composition]:
         """Return the losses of all neighbours, those with similar numbers of partitions as one."""
         for least, most in blocks(k):
-            if least == most:
-                yield self.exactly(k - least, least)
-            else:
-                yield self.together(k - least, most)
+            yield self.losses(k - least, most, exact=least == most)
 
-    def _of(self, shared: int, alone: int, least: Fraction) -> Composition:
-        """Return the terms of both directions, p being at least so much for lower ends."""
+    def losses(self, shared: int, alone: int, *, exact: bool) -> Composition:
+        """Return the losses of neighbours with so many partitions of either kind.
+
+        Where they only dominate, lower ends are those without partitions of users alone.
+        """
+        least = self.least if exact else Fraction(0)
         losses: tuple[PrivacyLoss, ...] = ()
         p = self.most
         if p == 1:
@@ -197,12 +184,10 @@ class _Kinds:
 
 
 def _runs(losses: tuple[PrivacyLoss, ...], count: int) -> Terms:
-    """Return that many runs of each loss."""
     return tuple((loss, count) for loss in losses) if count else ()
 
 
 def _times(terms: Terms, count: int) -> Terms:
-    """Return that many runs of terms."""
     return tuple((loss, runs * count) for loss, runs in terms) if count else ()
 
 
@@ -226,7 +211,6 @@ def shown_alone(noise: CountNoise, threshold: float) -> tuple[Fraction, Fraction
 
 
 def _spread(noise: CountNoise) -> float:
-    """Return the number that says how much noise there is."""
     if isinstance(noise, Gaussian):
         return noise.noise_multiplier
     return noise.sigma if isinstance(noise, DiscreteGaussian) else noise.scale
@@ -252,6 +236,5 @@ def _tail(noise: CountNoise, scale: Fraction, gap: Fraction) -> mpf:
 
 
 def _fraction(value: mpf) -> Fraction:
-    """Return a number of mpmath's exactly."""
     mantissa, exponent = value.man_exp
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -26,7 +26,7 @@ arbitrarily large).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
@@ -37,8 +37,8 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.pairs import DominatingPair, both, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import RenyiBoundLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
@@ -66,7 +66,6 @@ class UnknownLoss(RenyiBoundLoss):
 
     @property
     def largest_order(self) -> float:
-        """0: K is bounded nowhere."""
         return 0.0
 
     def bound(self, c: float) -> float:
@@ -89,20 +88,11 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
     rho_all: float
     rho: float
     log_queries: float
-    attained_case: PrivacyLoss | None
-    response: float = 0.0
-
-    @property
-    def attained_response(self) -> float:
-        return self.response
-
-    @property
-    def attained(self) -> PrivacyLoss | None:
-        return self.attained_case
+    attained: PrivacyLoss | None = field()
+    also_attained: tuple[PrivacyLoss, ...] = ()
 
     @property
     def largest_order(self) -> float:
-        """Infinite: every divergence is bounded."""
         return math.inf
 
     @property
@@ -144,11 +134,9 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         return CGFEstimate(low * (1.0 - share) + high * share, slope, 0.0)
 
     def _all_answers(self, c: float) -> float:
-        """Return the bound from releasing every noisy answer."""
         return self.rho_all * c * (c + 1.0)
 
     def _first_positive(self, c: float) -> float:
-        """Return the bound from shifting the threshold."""
         return self.rho * c * (c + 1.0) + self.log_queries
 
 
@@ -156,25 +144,23 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
 def _(mechanism: AboveThreshold) -> DominatingPair:
     if mechanism.query_scale == math.inf:
         return DominatingPair(None, None)
-    loss = _loss(mechanism)
-    return DominatingPair(loss, loss)
+    return both(_loss(mechanism))
 
 
 def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
-    """Return the loss of one run, the same in both directions."""
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
     single = _single_query(mechanism)
-    attained, response = attacked(mechanism) or single, float(single.epsilon) if single else 0.0
+    attained, also = attacked(mechanism) or single, (single,) if single else ()
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
         sensitivity = Fraction(1 if mechanism.monotone else 2)
-        renyi = replace(renyi_bound(mechanism, sensitivity, attained), response=response)
+        renyi = replace(renyi_bound(mechanism, sensitivity, attained), also_attained=also)
         bound = _with_gaussian_queries(mechanism)
         if bound is None:
             return renyi
-        return DominatedLoss(replace(bound, line=renyi.zcdp_line()), attained, response)
-    return DominatedLoss(_with_laplace_queries(mechanism), attained, response)
+        return DominatedLoss(replace(bound, line=renyi.zcdp_line()), attained, also)
+    return DominatedLoss(_with_laplace_queries(mechanism), attained, also)
 
 
 def _with_gaussian_queries(mechanism: AboveThreshold) -> AboveThresholdGaussianLoss | None:
@@ -185,7 +171,6 @@ def _with_gaussian_queries(mechanism: AboveThreshold) -> AboveThresholdGaussianL
 
 
 def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:
-    """Return the dominating loss for Laplace query noise."""
     threshold, query = mechanism.threshold_scale, float_up(1 / least_reading(mechanism.query_scale))
     if threshold == math.inf:
         return laplace_bound(0.0, query, mechanism.monotone)

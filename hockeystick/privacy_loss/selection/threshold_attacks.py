@@ -38,12 +38,11 @@ from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, Compa
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.base import Array
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
 
 # Scales, and ratios of scales, between which the attacks are computed.
 _SCALES: Final = (0.1, 1e6)
@@ -296,7 +295,6 @@ def _below_terms(answer: Fraction, low: Fraction | None, at: Fraction) -> dict[i
 
 
 def _times(terms: dict[int, mpf], others: dict[int, mpf]) -> dict[int, mpf]:
-    """Return the product of two sums of powers."""
     found: dict[int, mpf] = {}
     for power, weight in terms.items():
         for other, factor in others.items():

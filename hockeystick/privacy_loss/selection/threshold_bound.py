@@ -29,7 +29,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -37,9 +37,11 @@ from hockeystick.numerics import ULP
 from hockeystick.numerics.rounding import as_mpf, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
+from hockeystick.privacy_loss.core.base import Array
 from hockeystick.privacy_loss.core.composition import mu_of
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
+from hockeystick.privacy_loss.guarantees import Points, lower_hull
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.above_threshold import (
     AboveThresholdGaussianLoss,
@@ -51,10 +53,6 @@ from hockeystick.privacy_loss.selection.above_threshold import (
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-    from hockeystick.kernels.series import Array
-
-    _Points: TypeAlias = list[tuple[Fraction, Fraction]]
 
 # Shifts are multiples of a sensitivity over this.
 _SHARES: Final = 8
@@ -107,7 +105,7 @@ def laplace_bound(threshold: float, query: float, monotone: bool) -> AtomicLoss:
     bound = _least_excess(at, noises, query, monotone)
     # Nothing is above the largest loss.
     bound[0] = bound[-1] = 0.0
-    return _outcomes(_hull(_symmetric(*_both_orders(at, bound, monotone))))
+    return _outcomes(lower_hull(_symmetric(*_both_orders(at, bound, monotone))))
 
 
 @lru_cache(maxsize=256)
@@ -121,7 +119,8 @@ def gaussian_bound(
         pure = RandomizedResponsePairLoss(inner)
         return AboveThresholdGaussianLoss(noise_multiplier, step, inner, pure)
     at = _points(np.zeros(0), query, inner)
-    bound = _least_excess(at, _gaussian_noises(noise_multiplier), query, monotone)
+    noises = [_gaussian_noise(noise_multiplier, share) for share in range(_SHARES + 1)]
+    bound = _least_excess(at, noises, query, monotone)
     return _tailed(noise_multiplier, step, inner, _both_orders(at, bound, monotone))
 
 
@@ -168,13 +167,7 @@ def gaussian_queries_bound(
     return _tailed(both, shift, inner, _both_orders(at, least, monotone))
 
 
-def _gaussian_noises(noise_multiplier: Fraction) -> list[LossAtoms]:
-    """Return the losses of a Gaussian threshold for each shift."""
-    return [_gaussian_noise(noise_multiplier, share) for share in range(_SHARES + 1)]
-
-
 def _gaussian_noise(noise_multiplier: Fraction | None, share: int) -> LossAtoms:
-    """Return the losses of a Gaussian threshold for one shift; None: of none."""
     if noise_multiplier is None or not share:
         return _NO_NOISE
     return gaussian_atoms(noise_multiplier * _SHARES / share)
@@ -195,7 +188,7 @@ def _tailed(
     within = [max((z - own) / rest, _NONE) for z, own in zip(above, tails, strict=True)]
     x = [*x, _growth(np.array([inner * (1.0 + 2.0**-20)]))[0]]
     points = _symmetric(x, (middle - p + q) / rest, [*within, _NONE])
-    return AboveThresholdGaussianLoss(noise_multiplier, shift, inner, _outcomes(_hull(points)))
+    return AboveThresholdGaussianLoss(noise_multiplier, shift, inner, _outcomes(lower_hull(points)))
 
 
 def _points(found: Array, query: float, largest: float) -> Array:
@@ -291,14 +284,12 @@ def _growth(at: Array) -> list[Fraction]:
 
 
 def _rounded(value: mpf) -> Fraction:
-    """Return a number to many binary digits."""
     from hockeystick.numerics.multiprecision import mp
 
     return Fraction(int(mp.nint(mp.ldexp(value, _BITS))), 1 << _BITS)
 
 
 def _exact(values: Array) -> list[Fraction]:
-    """Return the floats as fractions."""
     return [Fraction(float(one)) for one in values]
 
 
@@ -313,7 +304,7 @@ def _both_orders(
     if not monotone:
         return x, middle, [min(one, other) for one, other in zip(above, mirrored, strict=True)]
     points = _points_of(x, middle, above, below)
-    values = _values(_hull(points), [point for point, _ in points])
+    values = _values(lower_hull(points), [point for point, _ in points])
     larger = []
     for k, one in enumerate(x, 1):
         up, down = values[half + k], values[half - k]
@@ -321,33 +312,20 @@ def _both_orders(
     return x, values[half], larger
 
 
-def _symmetric(x: list[Fraction], middle: Fraction, above: list[Fraction]) -> _Points:
+def _symmetric(x: list[Fraction], middle: Fraction, above: list[Fraction]) -> Points:
     """Return points of a profile that is its own reflection, ascending."""
     return _points_of(x, middle, above, [z / one for one, z in zip(x, above, strict=True)])
 
 
 def _points_of(
     x: list[Fraction], middle: Fraction, above: list[Fraction], below: list[Fraction]
-) -> _Points:
+) -> Points:
     """Return points of a profile, ascending, from Z at x, at 1 and at the reciprocals of x."""
     low = [(1 / one, 1 - 1 / one + z) for one, z in zip(x, below, strict=True)]
     return [*reversed(low), (Fraction(1), middle), *zip(x, above, strict=True)]
 
 
-def _hull(points: _Points) -> _Points:
-    """Return the corners of the lower convex hull."""
-    hull: _Points = []
-    for x, y in points:
-        while len(hull) > 1:
-            (first, low), (second, high) = hull[-2:]
-            if (high - low) * (x - first) < (y - low) * (second - first):
-                break
-            hull.pop()
-        hull.append((x, y))
-    return hull
-
-
-def _values(hull: _Points, at: list[Fraction]) -> list[Fraction]:
+def _values(hull: Points, at: list[Fraction]) -> list[Fraction]:
     """Return the values of a hull at points, ascending, from its first corner to its last."""
     found, k = [], 0
     for x in at:
@@ -358,7 +336,7 @@ def _values(hull: _Points, at: list[Fraction]) -> list[Fraction]:
     return found
 
 
-def _outcomes(hull: _Points) -> OutcomesLoss:
+def _outcomes(hull: Points) -> OutcomesLoss:
     """Return the pair whose profile a hull is: Q's masses are the changes of its slope."""
     slopes = [Fraction(-1)]
     slopes += [(y - low) / (x - first) for (first, low), (x, y) in pairwise(hull)]

@@ -71,7 +71,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from typing import Any, Final, final
@@ -88,15 +88,9 @@ from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import CGFEstimate, ClosedFormProfile, PrivacyLoss
-from hockeystick.privacy_loss.core.composition import (
-    DominatingPair,
-    NoAnalysisError,
-    Terms,
-    compose_unsplit,
-    dominating_pair,
-    largest_loss,
-)
+from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, minimising_orders, total
 from hockeystick.privacy_loss.guarantees import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -120,6 +114,27 @@ class TunedLoss(RunsBoundLoss):
     def count(self) -> RunCount:
         """The distribution of the number of runs."""
 
+    @property
+    @abstractmethod
+    def tangent_order(self) -> float:
+        """The order below which the line from 0 is the least bound, about."""
+
+    @abstractmethod
+    def direct_bound(self, c: float) -> float:
+        """Return the least of the bounds at this order itself, rounded up."""
+
+    @abstractmethod
+    def _theorem_bound(self, c: float) -> float:
+        """Return the bound of the distribution's theorem, rounded up."""
+
+    def bound(self, c: float) -> float:
+        if c == 0.0:
+            return 0.0
+        least, at = self.direct_bound(c), self.tangent_order
+        if c >= at:
+            return least
+        return min(least, self._theorem_bound(at) / at * c * (1.0 + 8.0 * ULP))
+
 
 class FactorLoss(TunedLoss):
     """``K(c) <= ln(1 + C (e^(K_run(c)) - 1))`` by a factor C of each order, as ``tuning`` proves.
@@ -131,7 +146,6 @@ class FactorLoss(TunedLoss):
 
     @property
     def tangent_order(self) -> float:
-        """The order below which the line from 0 is the least bound, about."""
         return _tangent_order(self)
 
     @property
@@ -155,19 +169,7 @@ class FactorLoss(TunedLoss):
         """Return an upper bound of K(c) where all runs are seen, inf where it is of no use."""
         return math.inf
 
-    def bound(self, c: float) -> float:
-        if c == 0.0:
-            return 0.0
-        least = self.direct_bound(c)
-        if c >= self.tangent_order:
-            return least
-        return min(
-            least,
-            self._theorem_bound(self.tangent_order) / self.tangent_order * c * (1.0 + 8.0 * ULP),
-        )
-
     def direct_bound(self, c: float) -> float:
-        """Return the least of the bounds at this order itself, rounded up."""
         suprema = self.supremum, self.opposite_supremum
         responses = randomized_response_bound(*suprema, c).value
         return min(self._theorem_bound(c), self.seen_bound(c), responses)
@@ -181,7 +183,6 @@ class FactorLoss(TunedLoss):
         return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
 
     def _theorem_bound(self, c: float) -> float:
-        """Return the bound of the factor, rounded up."""
         return log_mixed(self.log_factor(c), cgf_upper(self.terms, c))
 
 
@@ -362,12 +363,10 @@ class BinomialTuningLoss(FactorLoss):
 
     @property
     def _most(self) -> float:
-        """The probability, rounded up."""
         return float_up(largest_reading(self.probability))
 
     @property
     def _least(self) -> float:
-        """The probability, rounded down."""
         return -float_up(-least_reading(self.probability))
 
     @property
@@ -395,7 +394,6 @@ class PoissonTuningLoss(FactorLoss):
         return Poisson(self.mean)
 
     def largest(self, terms: Terms, reverse: Terms) -> float:
-        """Return the largest loss in the direction of ``terms``, rounded up."""
         return sum_up(largest_loss(terms), self.mean * profile_upper(reverse, 0.0))
 
     def log_factor(self, c: float) -> float:
@@ -422,8 +420,8 @@ class TruncatedTuningLoss(TunedLoss):
     opposite_supremum: float
     shift: float
     log_runs: float
-    tangent_order: float
-    attained_loss: PrivacyLoss | None
+    tangent_order: float = field()
+    attained: PrivacyLoss | None = field()
 
     @classmethod
     def of(
@@ -449,24 +447,12 @@ class TruncatedTuningLoss(TunedLoss):
         return self.distribution
 
     @property
-    def attained(self) -> PrivacyLoss | None:
-        return self.attained_loss
-
-    @property
     def supremum(self) -> float:
         return sum_up(largest_loss(self.terms), self.shift)
 
-    def bound(self, c: float) -> float:
-        least = min(
-            self._theorem_bound(c),
-            randomized_response_bound(self.supremum, self.opposite_supremum, c).value,
-        )
-        if c >= self.tangent_order:
-            return least
-        return min(
-            least,
-            self._theorem_bound(self.tangent_order) / self.tangent_order * c * (1.0 + 8.0 * ULP),
-        )
+    def direct_bound(self, c: float) -> float:
+        responses = randomized_response_bound(self.supremum, self.opposite_supremum, c).value
+        return min(self._theorem_bound(c), responses)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         if c > self.largest_order:
@@ -480,7 +466,6 @@ class TruncatedTuningLoss(TunedLoss):
         return min(direct, randomized_response_bound(self.supremum, self.opposite_supremum, c))
 
     def _theorem_bound(self, c: float) -> float:
-        """Return theorem 2's bound, rounded up."""
         parts = cgf_upper(self.terms, c) + self.shift * c + self.log_runs
         return parts * (1.0 + 8.0 * ULP)
 

@@ -27,8 +27,7 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.core import atomic
 from hockeystick.privacy_loss.core.base import Atoms, Masses
-from hockeystick.privacy_loss.core.interval_masses import cells_of
-from hockeystick.privacy_loss.core.log_sums import log_e2, log_psi
+from hockeystick.privacy_loss.core.cell_loss import cells_of, log_e2, log_psi
 from hockeystick.privacy_loss.core.mixtures import log_sum, observed_mixture
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, discrete_tradeoff

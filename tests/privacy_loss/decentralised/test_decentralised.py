@@ -40,7 +40,7 @@ def ends(plan: hs.Mechanism) -> tuple[float, float]:
     if loss is None:
         return 0.0, 0.0
     if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
+        return cast(GaussianLoss, loss.attained).mu, cast(GaussianLoss, loss.dominating).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
 
 
@@ -155,7 +155,7 @@ def test_the_truth_is_between_the_losses_in_fractions(
         assert loss is None
         return
     above: Any = getattr(loss, "dominating", loss)
-    below: Any = getattr(loss, "attained_case", loss)
+    below: Any = getattr(loss, "attained", None)
     assert above.noise_multiplier**2 * exact <= 9 <= below.noise_multiplier**2 * exact
     assert below.noise_multiplier <= above.noise_multiplier * (1 + Fraction(1, 10**25))
 
@@ -235,7 +235,7 @@ def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, 
     ).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.cgf_bounds(order - 1.0)
-    below = cast(CellLoss, loss.attained_case).cgf_bounds(order - 1.0)
+    below = cast(CellLoss, loss.attained).cgf_bounds(order - 1.0)
     with mp.workdps(30):
         rate, scale = mp.mpf(observers + 1) / parties, mp.mpf(2 * order * (order - 1)) / 100
         steps = range(1, int(60 / rate) + 1)
@@ -257,7 +257,7 @@ def squared_ends(plan: GossipAveraging) -> tuple[float, float]:
     if loss is None:
         return 0.0, 0.0
     if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
+        return cast(GaussianLoss, loss.attained).mu, cast(GaussianLoss, loss.dominating).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
 
 

@@ -14,7 +14,6 @@ from scipy.special import gammaln
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import CellLoss, CountLoss, RAPPORLoss, StrongerClonesLoss
-from hockeystick.privacy_loss.local import BitsLoss
 from hockeystick.privacy_loss.shuffling import BlanketLoss, blanket_of
 from tests.precision import shuffled_reports as slow
 
@@ -87,7 +86,9 @@ def over_all_counts(randomizer: Randomizer, users: int, epsilon: float) -> float
 def test_few_users_are_summed_as_they_are_and_more_on_a_grid_above(
     randomizer: Randomizer, users: int, above: float
 ) -> None:
-    loss = BlanketLoss(randomizer, users)
+    blanket = blanket_of(randomizer)
+    assert blanket is not None
+    loss = BlanketLoss(blanket, randomizer.epsilon, users)
     for share in (-0.5, 0.0, 0.3, 0.5) if users > 8 else (-0.5, 0.0, 0.3, 0.7, 0.95):
         epsilon = share * randomizer.epsilon
         truth = over_all_counts(randomizer, users, epsilon)
@@ -155,7 +156,7 @@ def test_a_count_is_known_to_the_digits_of_floats(
     local: float, categories: int, shared: bool, held: bool
 ) -> None:
     users = 50
-    loss = CountLoss(local, categories, users, shared, held)
+    loss = CountLoss.of_category(local, categories, users, shared, held)
     with mp.workdps(40):
         odds = mp.exp(mp.mpf(local))
         rare = 1 / (odds + categories - 1)
@@ -172,7 +173,7 @@ def test_a_number_of_bits_is_known_to_the_digits_of_floats(
     local: float, optimized: bool, held: bool
 ) -> None:
     users = 40
-    loss = BitsLoss(local, users, optimized, held)
+    loss = CountLoss.of_bits(local, users, optimized, held)
     with mp.workdps(40):
         s = mp.exp(local) / (1 + mp.exp(local)) if optimized else mp.exp(mp.mpf(local) / 2)
         if optimized:

@@ -118,7 +118,7 @@ def test_the_joined_loss_has_the_profile_of_the_worst_vectors_of_a_disc(
     epsilon: float, worst: float
 ) -> None:
     opposite, alike = DisplacedGaussianLoss(0.3, 0.9), SampledGaussianLoss(0.3, 0.9, True)
-    loss = JoinedLoss(opposite, alike, opposite)
+    loss = JoinedLoss(opposite, alike)
     found = loss.cells(np.array([epsilon, 0.0, math.inf] if epsilon < 0.0 else [epsilon, math.inf]))
     above = np.exp(found.log_p) - math.exp(epsilon) * np.exp(found.log_q)
     atom = loss.atoms()

@@ -14,7 +14,7 @@ from hockeystick.precision import fixed_size_gaussian as reference
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss import CellLoss, FixedSizeGaussianLoss, GaussianLoss
 from hockeystick.privacy_loss.core.base import Atoms
-from hockeystick.privacy_loss.core.composition import dominating_pair
+from hockeystick.privacy_loss.core.pairs import dominating_pair
 from hockeystick.privacy_loss.guarantees import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.poisson import cut_of
 from hockeystick.privacy_loss.sampling.sampled import ReplacedGaussianLoss
@@ -206,7 +206,7 @@ def test_the_chances_of_a_cut_hold_the_exact_ones(examples: int, rate: Fraction)
         drawn = range(cap, examples)
         full = sum(chance(examples - 1, j, rate) for j in drawn)
         kept = sum(chance(examples - 1, j, rate) * rate * cap / (j + 1) for j in drawn) / full
-        for found_ends, chance_of in ((found.full, full), (found.kept, kept)):
+        for found_ends, chance_of in zip(found, (full, kept), strict=True):
             assert found_ends.low <= chance_of <= found_ends.high
             assert found_ends.high - found_ends.low <= chance_of * Fraction(1, 10**9)
 

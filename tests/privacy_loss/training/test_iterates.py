@@ -24,7 +24,7 @@ def last(noise: float, steps: int, **numbers: Any) -> hs.Mechanism:
 def mus(plan: hs.Mechanism) -> tuple[float, float]:
     loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
-        below = cast(GaussianLoss | None, loss.attained_case)
+        below = cast(GaussianLoss | None, loss.attained)
         return below.mu if below else 0.0, cast(GaussianLoss, loss.dominating).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
 

@@ -111,7 +111,7 @@ WRONG = [
     ("verify .", "cannot read .: Is a directory"),
     ("verify cut.json", "the answer is not JSON: Unterminated string"),
     ("verify foreign.json", "schema"),
-    ("verify binary.json", "it is no text in UTF-8"),
+    ("verify binary.json", "'utf-8' codec can't decode"),
     ("verify plan.toml grid.toml", "GRID.toml is for the rows of a sweep"),
     ("check", "Give plan files, or --schema alone"),
     ("explore --port 70000", "port must be an integer from 0 to 65535; got 70000"),

@@ -187,7 +187,7 @@ def plan_file_of(
         raise problems[0]
     about, *parts = found
     if not parts:
-        raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
+        raise PlanFileError("the file needs a table [dpsgd], or [[release]]: see hockeystick init")
     try:
         plan = parts[0] if len(parts) == 1 else Composed(parts)
     except HockeystickError as error:

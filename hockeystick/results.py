@@ -49,10 +49,10 @@ _Kind = TypeVar("_Kind", bound=type)
 
 
 def no_number(kind: _Kind) -> _Kind:
-    """Return a class of answers, of which none is a number.
+    """Return a class of answers, of which ``==`` with a number and ``math.floor`` raise.
 
-    ``==`` with a number, which would always be False, and ``math.floor``, which would round a bound
-    down, raise a TypeError, as Python does for ``<`` and arithmetic. Answers hash as before.
+    The one would always be False, and the other round a bound down; Python itself raises a
+    TypeError for ``<`` and arithmetic. Answers hash as before.
     """
     same: Callable[[object, object], bool] = vars(kind)["__eq__"]
 
@@ -68,25 +68,95 @@ def no_number(kind: _Kind) -> _Kind:
     return kind
 
 
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class _Answer:
+    """What a proven interval and an approximation both say of themselves."""
+
+    _: KW_ONLY
+    quantity: Answered
+    accountant: str
+    adjacency: Adjacency | None
+    assumptions: tuple[str, ...]
+    at: float | None
+
+    def __init__(
+        self,
+        quantity: object,
+        accountant: object,
+        adjacency: object,
+        assumptions: Iterable[object],
+        at: object,
+    ) -> None:
+        if not isinstance(accountant, str) or not accountant:
+            raise ParameterError("accountant", accountant, "an accountant's name")
+        sentences = () if isinstance(assumptions, str) else tuple(assumptions)
+        if isinstance(assumptions, str) or not all(isinstance(text, str) for text in sentences):
+            raise ParameterError("assumptions", assumptions, "a tuple of sentences")
+        neighbours = None if adjacency is None else choice("adjacency", adjacency, Adjacency)
+        of = one_of("quantity", quantity, tuple(_DOMAINS))
+        if at is not None and of not in _WHERE:
+            raise ParameterError("at", at, f"None for {of}")
+        self._set(quantity=of, accountant=str(accountant), adjacency=neighbours)
+        self._set(assumptions=sentences, at=None if at is None else real("at", at, _WHERE[of][1]))
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _as_dict(self, kind: str, **numbers: float | str) -> dict[str, Any]:
+        at = None if self.at is None else {_WHERE[self.quantity][0]: jsonable(self.at)}
+        return {
+            "kind": kind,
+            "quantity": self.quantity,
+            **numbers,
+            "at": at,
+            "accountant": self.accountant,
+            "adjacency": None if self.adjacency is None else str(self.adjacency),
+            "assumptions": list(self.assumptions),
+        }
+
+    @property
+    def _said(self) -> tuple[str, str]:
+        """The number to quote behind a sign, and what is proven of it."""
+        raise NotImplementedError
+
+    def _words(self) -> tuple[str, str]:
+        """Return the number to quote and at what it holds; and what is proven, and who says so."""
+        at = "" if self.at is None else f" at {_WHERE[self.quantity][0]} = {plain(self.at)}"
+        number, proven = self._said
+        source = ", ".join(filter(None, (self.accountant, self.adjacency)))
+        return f"{self.quantity} {number}{at}", f"{proven}; {source}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+    def __str__(self) -> str:
+        return "{} ({})".format(*self._words())
+
+    def _repr_html_(self) -> str:
+        """Return the answer for a notebook: the number to quote, and below it what is proven."""
+        rests = "".join(f"<li>{html.escape(text)}</li>" for text in self.assumptions)
+        folded = f"<details><summary>This holds if</summary><ul>{rests}</ul></details>"
+        number, proven = map(html.escape, self._words())
+        shown = f"<strong>{number}</strong><br><small>{proven}</small>"
+        return f"<div>{shown}{folded if rests else ''}</div>"
+
+
 @final
 @no_number
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Certified:
+class Certified(_Answer):
     """An epsilon, a delta, or what sums them up, as a proven interval: lower <= truth <= upper.
 
     Guarantees:
         The truth for the plan under the stated assumptions lies between ``lower`` and ``upper``,
         rounding errors included. Only ``upper`` may be quoted as the privacy guarantee, and it is
-        what ``float(answer)`` returns. ``estimate`` is the accountant's best guess in between.
+        what ``float(answer)`` returns. An unknown upper end is inf (epsilon, mu) or 1 (delta,
+        regret); an unknown lower end is 0.
 
         An interval is neither below nor above a number that it holds: ``<``, ``== 2.0``, ``max``,
         ``round`` and arithmetic raise a TypeError; use ``answer.upper`` or ``f"{answer:.3f}"``,
         which rounds up. ``"%.3f" % answer`` rounds to the nearest, perhaps below what is proven.
-        Answers are equal to one another where all that they say is.
-
-    Edge cases:
-        All three may be 0 or, for an epsilon or a mu, inf. An unknown upper end is inf (epsilon,
-        mu) or 1 (delta, regret); an unknown lower end is 0.
 
     Args:
         lower: Proven lower bound, a float; an ``mpmath.mpf`` where more digits were asked for.
@@ -104,10 +174,8 @@ class Certified:
     Example:
         >>> import hockeystick as hs
         >>> answer = hs.Certified(2.0, 2.25, 2.5, quantity="epsilon", accountant="rdp", at=1e-5)
-        >>> float(answer)
-        2.5
-        >>> f"{answer:.0f}"
-        '3'
+        >>> float(answer), f"{answer:.0f}"
+        (2.5, '3')
         >>> print(answer)
         epsilon = 2.5 at delta = 1e-05 (proven in [2, 2.5]; rdp)
     """
@@ -115,12 +183,6 @@ class Certified:
     lower: float
     estimate: float
     upper: float
-    _: KW_ONLY
-    quantity: Answered
-    accountant: str
-    adjacency: Adjacency | None
-    assumptions: tuple[str, ...]
-    at: float | None
 
     def __init__(
         self,
@@ -134,10 +196,9 @@ class Certified:
         assumptions: Iterable[str] = (),
         at: float | None = None,
     ) -> None:
-        _set_metadata(self, quantity, accountant, adjacency, assumptions, at)
-        ends = {"lower": lower, "estimate": estimate, "upper": upper}
-        for name, value in ends.items():
-            object.__setattr__(self, name, _exact_number(name, value, quantity))
+        _Answer.__init__(self, quantity, accountant, adjacency, assumptions, at)
+        for name, value in {"lower": lower, "estimate": estimate, "upper": upper}.items():
+            self._set(**{name: _exact_number(name, value, quantity)})
         if not self.lower <= self.estimate:
             raise ParameterError("lower", self.lower, f"at most the estimate, {self.estimate!r}")
         if not self.estimate <= self.upper:
@@ -171,29 +232,17 @@ class Certified:
         Floats stay numbers; inf becomes the string "inf"; the digits of an ``mpmath.mpf`` are kept
         in a string, rounded outwards (``lower`` down, ``upper`` up).
         """
-        return {
-            "kind": "certified",
-            "quantity": self.quantity,
-            "lower": _jsonable(self.lower, at_least),
-            "estimate": _jsonable(self.estimate, nearest),
-            "upper": _jsonable(self.upper, at_most),
-            **_metadata(self),
-        }
+        return self._as_dict(
+            "certified",
+            lower=_jsonable(self.lower, at_least),
+            estimate=_jsonable(self.estimate, nearest),
+            upper=_jsonable(self.upper, at_most),
+        )
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
-    def _repr_html_(self) -> str:
-        """Return the answer for a notebook: the number to quote, and below it what is proven."""
+    @property
+    def _said(self) -> tuple[str, str]:
         lower, upper = interval(self.lower, self.upper)
-        proven = f"proven: exactly {upper}" if lower == upper else f"proven in [{lower}, {upper}]"
-        return _as_html(_headline(self), proven, self)
-
-    def __str__(self) -> str:
-        """Return one line; every upper end is rounded up and every lower end down."""
-        lower, upper = interval(self.lower, self.upper)
-        proven = f"proven in [{lower}, {upper}]"
-        return f"{_headline(self)} ({proven}; {_source(self)})"
+        return f"= {headline(self.lower, self.upper)}", f"proven in [{lower}, {upper}]"
 
 
 def is_wide(answer: Certified) -> bool:
@@ -204,7 +253,7 @@ def is_wide(answer: Certified) -> bool:
 @final
 @no_number
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Approximate:
+class Approximate(_Answer):
     """An epsilon or a delta that nothing proves: never to be quoted as a guarantee.
 
     Guarantees:
@@ -224,12 +273,6 @@ class Approximate:
     """
 
     value: float
-    _: KW_ONLY
-    quantity: Answered
-    accountant: str
-    adjacency: Adjacency | None
-    assumptions: tuple[str, ...]
-    at: float | None
 
     def __init__(
         self,
@@ -241,85 +284,16 @@ class Approximate:
         assumptions: Iterable[str] = (),
         at: float | None = None,
     ) -> None:
-        _set_metadata(self, quantity, accountant, adjacency, assumptions, at)
-        object.__setattr__(self, "value", _exact_number("value", value, quantity))
+        _Answer.__init__(self, quantity, accountant, adjacency, assumptions, at)
+        self._set(value=_exact_number("value", value, quantity))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer ready for JSON, in the form of ``Certified.as_dict``."""
-        return {
-            "kind": "approximation",
-            "quantity": self.quantity,
-            "value": _jsonable(self.value, nearest),
-            **_metadata(self),
-        }
+        return self._as_dict("approximation", value=_jsonable(self.value, nearest))
 
-    def __repr__(self) -> str:
-        return f"<{self}>"
-
-    def _repr_html_(self) -> str:
-        """Return the approximation for a notebook."""
-        return _as_html(_headline(self), "approximation, no guarantee", self)
-
-    def __str__(self) -> str:
-        """Return one line that says that the value is no guarantee."""
-        return f"{_headline(self)} (approximation, no guarantee; {_source(self)})"
-
-
-def _as_html(headline: str, proven: str, result: Certified | Approximate) -> str:
-    rests = "".join(f"<li>{html.escape(text)}</li>" for text in result.assumptions)
-    folded = f"<details><summary>This holds if</summary><ul>{rests}</ul></details>" if rests else ""
-    source = html.escape(f"{proven}; {_source(result)}")
-    return f"<div><strong>{html.escape(headline)}</strong><br><small>{source}</small>{folded}</div>"
-
-
-def _set_metadata(
-    result: Certified | Approximate,
-    quantity: object,
-    accountant: object,
-    adjacency: object,
-    assumptions: Iterable[object],
-    at: object,
-) -> None:
-    if not isinstance(accountant, str) or not accountant:
-        raise ParameterError("accountant", accountant, "an accountant's name")
-    sentences = () if isinstance(assumptions, str) else tuple(assumptions)
-    if isinstance(assumptions, str) or not all(isinstance(text, str) for text in sentences):
-        raise ParameterError("assumptions", assumptions, "a tuple of sentences")
-    neighbours = None if adjacency is None else choice("adjacency", adjacency, Adjacency)
-    of = one_of("quantity", quantity, tuple(_DOMAINS))
-    if at is not None and of not in _WHERE:
-        raise ParameterError("at", at, f"None for {of}")
-    checked = {
-        "quantity": of,
-        "accountant": str(accountant),
-        "adjacency": neighbours,
-        "assumptions": sentences,
-        "at": None if at is None else real("at", at, _WHERE[of][1]),
-    }
-    for name, value in checked.items():
-        object.__setattr__(result, name, value)
-
-
-def _headline(result: Certified | Approximate) -> str:
-    """Return the number to quote, what it is, and where that is said, at what it holds."""
-    at = "" if result.at is None else f" at {_WHERE[result.quantity][0]} = {plain(result.at)}"
-    if isinstance(result, Certified):
-        return f"{result.quantity} = {headline(result.lower, result.upper)}{at}"
-    return f"{result.quantity} ~ {nearest(result.value)}{at}"
-
-
-def _metadata(result: Certified | Approximate) -> dict[str, Any]:
-    at = None if result.at is None else {_WHERE[result.quantity][0]: jsonable(result.at)}
-    return {
-        "at": at,
-        "accountant": result.accountant,
-        "adjacency": None if result.adjacency is None else str(result.adjacency),
-        "assumptions": list(result.assumptions),
-    }
-
-
-def _source(result: Certified | Approximate) -> str:
-    return ", ".join(filter(None, (result.accountant, result.adjacency)))
+    @property
+    def _said(self) -> tuple[str, str]:
+        return f"~ {nearest(self.value)}", "approximation, no guarantee"
 
 
 def _exact_number(name: str, value: float, quantity: Answered) -> float:

@@ -75,18 +75,12 @@ class Units:
 def cautions(
     answer: Answer, plan: Mechanism, *, delta: float | None = None, epsilon: float | None = None
 ) -> tuple[Caution, ...]:
-    """Return what whoever decides by an answer should know besides.
+    """Return what whoever decides by an answer should know besides, by convention.
 
     A delta of at least one over the number of records allows a release that shows one of them in
-    full, whatever epsilon is, and one of that order is far from usual (Dwork and Roth 2014, section
-    2.3): above a tenth of it, the caution is a mild one. An epsilon above 10 is "weak to no formal"
-    protection (Ponomareva et al. 2023, section 5.2).
-
-    Guarantees:
-        None: these are conventions, not theorems. No caution does not mean that an answer is good.
-
-    Edge cases:
-        Where the plan does not say how many records there are, nothing is said of a delta below 1.
+    full, and one of a tenth of it is far from usual (Dwork and Roth 2014, section 2.3), which is a
+    mild caution. An epsilon above 10 is "weak to no formal" protection (Ponomareva et al. 2023,
+    section 5.2). Without the number of records in the plan, nothing is said of a delta below 1.
 
     Args:
         answer: What ``epsilon`` or ``delta`` returned.
@@ -95,7 +89,7 @@ def cautions(
         epsilon: where delta was asked for: exactly one of the two.
 
     Returns:
-        The cautions, the most serious first.
+        The cautions, the most serious first; none does not mean that an answer is good.
 
     Raises:
         ParameterError: If not exactly one of delta and epsilon is given.
@@ -214,10 +208,13 @@ def _units(plan: Mechanism) -> Iterator[Units]:
 _ORDER: Final = 2.0
 # How many times the plan's own divergence a guarantee must allow to be called far above it.
 _FAR: Final = 2.0
-_RARE: Final = "a rare loss counts as if it were sure, and sampling saves little"
-_INSTEAD: Final = "Ask for ApproxDP at a delta, RenyiDP at some orders or TCDP up to a small omega."
-_TWO_MUS: Final = (
-    f"The mu of reports is another one, which holds at error rates from {plain(LEAST_RATE)} on: "
+_WHY: Final = (
+    "a rare loss counts as if it were sure, and sampling saves little. Ask for ApproxDP at a "
+    "delta, RenyiDP at some orders or TCDP up to a small omega."
+)
+_OTHER_MU: Final = (
+    "mu is proven for every release with losses as large; a smaller one may hold. The mu of "
+    f"reports is another one, which holds at error rates from {plain(LEAST_RATE)} on: "
     "hs.accountants.gaussian_summary in Python."
 )
 
@@ -225,23 +222,18 @@ _TWO_MUS: Final = (
 def conversion_cautions(
     found: Notion, x: Mechanism, lower: tuple[float, ...] = ()
 ) -> tuple[Caution, ...]:
-    """Return what whoever quotes a converted guarantee should know besides.
+    """Return what whoever quotes a converted guarantee should know besides, by convention.
 
     One number for all orders, or for all error rates, is as large as the largest orders need, at
     which sampling saves little: DP-SGD of epsilon 2.4 at delta 1e-5 may have a rho of 5,800. It is
     said where the guarantee provably allows more than twice the plan's own divergence of order 2.
-
-    Guarantees:
-        None: these are conventions, not theorems. The numbers in the texts are rounded up.
+    The numbers in the texts are rounded up.
 
     Args:
         found: What ``convert`` made of x.
         x: A notion, a mechanism or a plan.
         lower: What ``conversions.lower_ends`` says of it. Without, nothing is said of the size of
             what is not exact.
-
-    Returns:
-        The cautions, the most serious first.
 
     Example:
         >>> import hockeystick as hs
@@ -250,9 +242,9 @@ def conversion_cautions(
         >>> lower = hs.conversions.lower_ends(plan, found)
         >>> (one,) = hs.answers.conversion_cautions(found, plan, lower)
         >>> print(one.text)  # doctest: +NORMALIZE_WHITESPACE +ELLIPSIS
-        rho holds at orders of any size, where a rare loss counts as if it were sure, and sampling
-        saves little: at order 2 it allows 826.447, and the plan costs 0.128... Ask for ApproxDP at
-        a delta, RenyiDP at some orders or TCDP up to a small omega.
+        rho allows 826.447 at order 2, where the plan costs 0.128...: a rare loss counts as if it
+        were sure, and sampling saves little. Ask for ApproxDP at a delta, RenyiDP at some orders or
+        TCDP up to a small omega.
     """
     if isinstance(found, ApproxDP):
         return cautions_at(x, epsilon=found.epsilon, delta=found.delta)
@@ -270,29 +262,26 @@ def _of_size(found: Notion, plan: Mechanism, lower: tuple[float, ...]) -> Cautio
         """Return what is proven to be needed: the number itself where it is exact."""
         return value if is_exact else (lower or (0.0,))[-1]
 
+    order = _ORDER
     match found:
         case ZCDP() | TCDP():
-            if (cost := _far_below(needed(found.rho), plan)) is not None:
-                orders = f"up to {plain(found.omega)}" if isinstance(found, TCDP) else "of any size"
-                allowed = f"at order 2 it allows {at_most(_ORDER * found.rho)}"
-                text = f"rho holds at orders {orders}, where {_RARE}: {allowed}"
-                return Caution("rho", f"{text}, and the plan costs {cost}. {_INSTEAD}")
+            about, slope, allowed = "rho", needed(found.rho), _ORDER * found.rho
         case GDP() if found.origin is not None and not is_exact:
-            text = "mu is proven for every release with losses as large; a smaller one may hold."
-            if (cost := _far_below(0.5 * needed(found.mu) ** 2, plan)) is not None:
-                allowed = f"at order 2 it allows {at_most(found.mu * found.mu)}"
-                text = f"mu holds at all error rates, where {_RARE}: {allowed}"
-                text += f", and the plan costs {cost}."
-            return Caution("mu", f"{text} {_TWO_MUS}")
-        case RenyiDP():
-            order, size = found.divergences[-1]
-            cost = _far_below(needed(size) / order, plan) if order > _ORDER else None
-            if cost is not None:
-                text = f"at order {plain(order)} {_RARE}: that divergence is {at_most(size)}"
-                return Caution("divergences", f"{text}, and that of order 2 is {cost}. {_INSTEAD}")
+            about, slope, allowed = "mu", 0.5 * needed(found.mu) ** 2, found.mu * found.mu
+        case RenyiDP() if found.divergences[-1][0] > _ORDER:
+            order, allowed = found.divergences[-1]
+            about, slope = "divergences", needed(allowed) / order
         case _:
-            pass
-    return None
+            return None
+    cost = _far_below(slope, plan)
+    more = f" {_OTHER_MU}" if about == "mu" else ""
+    if cost is None:
+        return Caution(about, _OTHER_MU) if more else None
+    said = f"{about} {'allow' if about == 'divergences' else 'allows'} {at_most(allowed)}"
+    at = f"at order {plain(order)}, where the plan costs {cost}"
+    if order != _ORDER:
+        at = f"at order {plain(order)}, and the plan costs {cost} at order 2"
+    return Caution(about, f"{said} {at}: {_WHY}{more}")
 
 
 def _far_below(slope: float, plan: Mechanism) -> str | None:

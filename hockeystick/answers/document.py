@@ -13,7 +13,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, assumptions_of
 from hockeystick.notions import ApproxDP, PureDP
 from hockeystick.numerics.numerals import jsonable
-from hockeystick.results import Approximate, Certified
+from hockeystick.results import Certified
 
 
 class Decision(WordEnum):
@@ -21,8 +21,8 @@ class Decision(WordEnum):
 
     - ``MEETS`` ("meets"): the proven upper end is at most the budget.
     - ``MISSES`` ("misses"): the proven lower end is above it.
-    - ``UNDECIDED`` ("undecided"): the budget lies inside the proven interval. A plan is not to be
-      released by such an answer either.
+    - ``UNDECIDED`` ("undecided"): the budget lies inside the proven interval, which releases no
+      plan either.
     """
 
     MEETS = "meets"
@@ -31,17 +31,11 @@ class Decision(WordEnum):
 
 
 def decide(answer: Certified, at_most: float) -> Decision:
-    """Return whether an answer is within a budget of the same quantity.
-
-    Guarantees:
-        ``MEETS`` and ``MISSES`` are proven, as the ends of the answer are.
+    """Return whether an answer is within a budget of the same quantity; both ways it is proven.
 
     Args:
         answer: What ``epsilon`` or ``delta`` returned. An ``Approximate`` decides nothing.
         at_most: The budget: the largest value that is allowed, itself included.
-
-    Returns:
-        The decision.
 
     Raises:
         ParameterError: If the answer is not proven, or the budget is outside the domain of what
@@ -104,22 +98,16 @@ def document(
         >>> found["schema"], found["description"]
         ('hockeystick-answer/1', {'type': 'Gaussian', 'noise_multiplier': 2.0})
     """
-    claims = _claims(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
+    given = {"plan": plan, "delta": delta, "epsilon": epsilon}
+    asked: object = answer
+    if isinstance(asked, Certified):
+        claims = _of_certified(asked, given)
+    elif isinstance(asked, Calibrated):
+        _refuse("a Calibrated", given)
+        claims = _of_calibrated(asked)
+    else:
+        raise ParameterError("answer", asked, "a Certified or a Calibrated, which are proven")
     return {"schema": SCHEMA, "version": __version__, **claims}
-
-
-def _claims(answer: object, given: Mapping[str, Any]) -> dict[str, Any]:
-    match answer:
-        case Certified():
-            return _of_certified(answer, given)
-        case Calibrated():
-            _refuse("a Calibrated", given)
-            return _of_calibrated(answer)
-        case Approximate():
-            allowed = "a proven one: an approximation claims nothing"
-        case _:
-            allowed = "a Certified, as hockeystick.epsilon returns it, or a Calibrated"
-    raise ParameterError("answer", answer, allowed)
 
 
 def _of_certified(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:

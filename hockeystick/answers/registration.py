@@ -1,11 +1,8 @@
 """A plan's entry for the public registry of deployments of differential privacy.
 
-What the plan and its answer prove stands in the entry. What only people know is a blank that says
-so, "to be filled in", and nothing is guessed: an entry with blanks where the registry asks for one
-of its own words does not pass the registry's checks.
-
 The keys and their words are those of ``schemas/deployments-schema.yaml`` in OpenDP's repository
-deployments-registry-data, as of July 2026.
+deployments-registry-data, as of July 2026. Nothing is guessed: an entry with blanks where the
+registry asks for one of its own words does not pass the registry's checks.
 """
 
 from __future__ import annotations
@@ -50,12 +47,8 @@ def registration(
 
     Guarantees:
         The text is YAML with all keys of the registry's schema and no other ones, for a release of
-        tier 3, a draft. Epsilon is the proven upper end, rounded up. What the plan does not say is
-        a text that begins with "to be filled in".
-
-    Edge cases:
-        Where epsilon has no proven upper end, it is a blank. At delta 0 the entry is one of pure
-        differential privacy.
+        tier 3, a draft. Epsilon is the proven upper end, rounded up. What the plan does not say, or
+        an epsilon without such an end, is a text that begins with "to be filled in".
 
     Args:
         answer: Epsilon at that delta, as ``epsilon`` returned it.
@@ -66,7 +59,7 @@ def registration(
         notes: What a reader should know.
 
     Returns:
-        The text of a file, to be kept as ``deployments/NAME.yaml`` in the registry's repository.
+        The text of a file ``deployments/NAME.yaml`` of the registry's repository.
 
     References:
         NIST SP 800-226, "Guidelines for Evaluating Differential Privacy Guarantees", 2025, for the

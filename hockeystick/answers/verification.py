@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -38,12 +38,8 @@ def verify(
     Guarantees:
         "verified" and "refuted" are proven, as far as that program and the ball arithmetic are
         right; "not covered" says nothing about the answer. Of a report, the answer inside it is
-        verified; its visible text is not looked at.
-
-    Edge cases:
-        A solution is verified where the plan meets its target and the one beyond it, if any is
-        claimed to, misses it. Targets other than one epsilon and delta, or
-        an advantage, are not covered.
+        verified; its visible text is not looked at. A solution is verified where the plan meets its
+        target, an epsilon and delta or an advantage, and the one beyond it, if claimed, misses it.
 
     Args:
         answer: A ``Certified`` or a ``Calibrated``; a document, as an object or as text in JSON; or
@@ -71,7 +67,11 @@ def verify(
     """
     program = require_verifier()
     text = _text(answer, plan=plan, delta=delta, epsilon=epsilon)
-    _refuse_approximation(text)
+    kind = None
+    with suppress(ValueError, RecursionError):  # which the verifier refuses
+        kind = json.loads(text).get("kind")
+    if kind == "approximation":
+        raise AnswerError("an approximation claims nothing that could be verified")
     with _refusals(program):
         verdict: verifier.Verdict = program.verify(text)
     return verdict
@@ -128,16 +128,6 @@ def _text(answer: Any, **given: Any) -> str:
         raise ParameterError("answer", answer, "a document: numbers, texts, lists") from None
 
 
-def _refuse_approximation(text: str) -> None:
-    """Raise where an answer says of itself that it is only an approximation."""
-    try:
-        kind = json.loads(text).get("kind")
-    except (ValueError, RecursionError):
-        return
-    if kind == "approximation":
-        raise AnswerError("an approximation claims nothing that could be verified")
-
-
 @contextmanager
 def _refusals(verifier: ModuleType) -> Iterator[None]:
     """Raise what the verifier refuses as an error of this package."""
@@ -150,21 +140,14 @@ def _refusals(verifier: ModuleType) -> Iterator[None]:
 def _content(source: str | bytes | os.PathLike[str]) -> str:
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "<", ""):
         return source
-    name = "the answer" if isinstance(source, bytes) else str(source)
+    content, name = source, "the answer" if isinstance(source, bytes) else str(source)
     try:
-        content = source if isinstance(source, bytes) else _beginning(source)
-    except OSError as error:
-        raise AnswerError(f"cannot read {name}: {error.strerror}") from None
-    except ValueError:
-        raise AnswerError(f"cannot read {name!r}: it is no name of a file") from None
+        if not isinstance(content, bytes):
+            with open(content, "rb") as file:
+                content = file.read(_MOST_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, ValueError) as error:  # ValueError: no name of a file, or no text
+        raise AnswerError(f"cannot read {name}: {getattr(error, 'strerror', error)}") from None
     if len(content) > _MOST_BYTES:
         raise AnswerError(f"cannot read {name}: it is larger than {_MOST_BYTES:,} bytes")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise AnswerError(f"cannot read {name}: it is no text in UTF-8") from None
-
-
-def _beginning(path: str | os.PathLike[str]) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(_MOST_BYTES + 1)
+    return text

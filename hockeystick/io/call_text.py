@@ -1,8 +1,8 @@
-"""Plans and numbers as people write them: read as Python reads them, and nothing is run.
+"""Plans and numbers as they are written in Python: parsed by Python's own parser, and never run.
 
-A text is parsed by Python's own parser, and only these are taken from it: names of mechanisms,
-notions and what they are made of, called with numbers, texts, sequences of them and each other;
-``**`` with a count, ``@``, brackets, and numbers computed of others, ``2 * sqrt(3)``.
+A call becomes a table, as plan files have it. Only these are taken from a text: calls with numbers,
+texts, sequences of them and each other; ``**`` with a count, ``@``, brackets, and numbers computed
+of others, ``2 * sqrt(3)``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ast
 import math
 import operator
 import re
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -18,22 +19,12 @@ from fractions import Fraction
 from inspect import Parameter
 from typing import Any, Final, NoReturn
 
-from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io.vocabulary import (
-    KINDS,
-    RELEASES,
-    TEXTS,
-    Blanks,
-    built,
-    maker,
-    parameters_of,
-    refuse_overrides,
-    training,
-)
-from hockeystick.mechanisms import DPSGD, Composed, Mechanism
+from hockeystick.errors import PlanFileError
+from hockeystick.io.codec import plan_of
+from hockeystick.io.vocabulary import KINDS, RELEASES, Blanks, maker, parameters_of
+from hockeystick.mechanisms import Mechanism
 
 _LONGEST: Final = 10_000
-_DEEPEST: Final = 16
 _SHOWN: Final = 60
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)' or 'ZCDP(rho=0.5)'"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
@@ -49,6 +40,8 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 # What a text has in it that computes a number: a difference may be a date.
 _MARKS: Final = ("/", "sqrt(", "log(", "ln(", "exp(", "**", "Fraction(")
+# Keys of texts, in which nothing is computed.
+_TEXTS: Final = ("title", "source", "notes", "split")
 # The largest power of integers that is computed exactly, and no base needs more bits.
 _LARGEST_POWER: Final = 64
 _BITS: Final = 64
@@ -77,21 +70,18 @@ def is_call_text(text: str) -> bool:
 
 
 def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mechanism:
-    """Return the plan that a text writes out, as it would be written in Python.
-
-    Guarantees:
-        Nothing in the text is run.
+    """Return the plan that a text writes out, as it would be written in Python. Nothing is run.
 
     Edge cases:
-        Rooms may be named or left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may
-        be computed, as ``256 / 60_000``, ``2 * sqrt(3)`` or ``log(3)``, with ``+ - * / **``: it is
-        the float that Python computes; ``Fraction(1, 3)`` is exact. An override of one of a pair of
-        alternatives, such as ``rate``, also drops the other one, ``batch_size``.
+        Rooms may be left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may be
+        computed, as ``256 / 60_000``, ``2 * sqrt(3)`` or ``log(3)``, with ``+ - * / **``: it is the
+        float that Python computes; ``Fraction(1, 3)`` is exact.
 
     Args:
         text: A call such as ``ZCDP(rho=0.5)``, or calls with ``@``, ``**`` and brackets; at most
-            10,000 characters, nested at most 16 deep.
-        overrides: Fields that replace those of a ``DPSGD`` that is the whole plan.
+            10,000 characters, mechanisms nested at most 16 deep.
+        overrides: Fields that replace those of a ``DPSGD`` that is the whole plan, as in
+            ``load_plan``.
 
     Raises:
         PlanFileError: If the text writes out anything else, or a number is outside its domain.
@@ -110,38 +100,25 @@ def plan_of_text(text: str, overrides: Mapping[str, object], blanks: Blanks | No
     try:
         if len(text) > _LONGEST:
             raise PlanFileError(f"a plan has at most {_LONGEST} characters")
-        return _Reader(text.strip(), blanks).plan(overrides)
+        tree = _tree_of(text)
+        if not isinstance(tree, dict):
+            raise PlanFileError(f"this is no mechanism; {_EXAMPLE}")
+        return plan_of(tree, "", overrides, blanks)
     except PlanFileError as error:
         raise PlanFileError(f"{_shown(text)}: {error}") from None
 
 
 def parse(text: str) -> float | Fraction | Decimal | str:
-    """Return the number that a text stands for; the text itself where it is none.
+    """Return the number that a text stands for, also one that it computes; or the text itself.
 
-    A quotient of two, as 1/60000, is a float next to it, and so is what has a root or a power, as
-    2*sqrt(3); ``Fraction(1, 60000)`` is exact. A number that a float would turn into inf or 0 comes
-    as a ``Decimal``, which the library's own checks refuse by the name of the parameter.
+    A number that a float would turn into inf or 0 comes as a ``Decimal``, which the library's own
+    checks refuse by the name of the parameter.
     """
     try:
         return int(text)
     except ValueError:
         found = _computed(text)
-        return parse_real(text) if found is None else found
-
-
-def computed_in(node: Any) -> Any:
-    """Return what a file holds, quotients, roots and powers in quotes computed.
-
-    Other texts stay, a number in quotes among them, and so do the names that people give. What
-    JSON says is null is left out.
-    """
-    if isinstance(node, dict):
-        held = {key: one for key, one in node.items() if one is not None}
-        return {key: one if key in TEXTS else computed_in(one) for key, one in held.items()}
-    if isinstance(node, list):
-        return [computed_in(one) for one in node]
-    found = _computed(node) if isinstance(node, str) else None
-    return node if found is None else found
+        return parse_real(found) if isinstance(found, str) else found
 
 
 def parse_real(text: str) -> float | Decimal | str:
@@ -155,45 +132,50 @@ def parse_real(text: str) -> float | Decimal | str:
     return Decimal(text) if overflowed or vanished else value
 
 
-def _computed(text: str) -> float | Fraction | None:
-    """Return the number that a text with an operation computes; None where it is none, or 0."""
+def computed_in(node: Any) -> Any:
+    """Return what a file holds without nulls, quotients, roots and powers in quotes computed."""
+    match node:
+        case dict():
+            held = {key: one for key, one in node.items() if one is not None}
+            return {key: one if key in _TEXTS else computed_in(one) for key, one in held.items()}
+        case list():
+            return [computed_in(one) for one in node]
+        case str():
+            return _computed(node)
+        case _:
+            return node
+
+
+def _computed(text: str) -> float | Fraction | str:
+    """Return the number that a text with an operation computes; the text where it is none, or 0."""
     if not any(mark in text for mark in _MARKS):
-        return None
+        return text
     try:
-        reader = _Reader(text.strip())
-        found: Any = reader.value(reader.node)
+        found = _tree_of(text)
     except PlanFileError:
-        return None
-    return found if _is_number(found) and (found or isinstance(found, Fraction)) else None
+        return text
+    return found if _is_number(found) and (found or isinstance(found, Fraction)) else text
+
+
+def _tree_of(text: str) -> Any:
+    """Return the table, number, text or list that a text writes out, or raise."""
+    written = text.strip()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            node = ast.parse(written, mode="eval").body
+        return _Reader(written).value(node)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        why = f": {error.msg}" if isinstance(error, SyntaxError) else ""
+        raise PlanFileError(f"this is no plan{why}; {_EXAMPLE}") from None
 
 
 class _Reader:
-    def __init__(self, text: str, blanks: Blanks | None = None) -> None:
-        self.text, self.blanks = text, blanks
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SyntaxWarning)
-                self.node = ast.parse(text, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            why = f": {error.msg}" if isinstance(error, SyntaxError) else ""
-            raise PlanFileError(f"this is no plan{why}; {_EXAMPLE}") from None
+    def __init__(self, text: str) -> None:
+        self.text = text
 
-    def plan(self, overrides: Mapping[str, object]) -> Mechanism:
-        """Return the mechanism that the text writes out; with overrides, a DPSGD."""
-        node = self.node
-        if overrides and isinstance(node, ast.Call) and self._name_in(node) == DPSGD.__name__:
-            fields = self._fields(node, DPSGD.__name__, DPSGD, 0)
-            return training(fields, overrides, DPSGD.__name__, self.blanks)
-        found = self.value(node)
-        if not isinstance(found, Mechanism):
-            raise PlanFileError(f"this is no mechanism; {_EXAMPLE}")
-        refuse_overrides(found, overrides)
-        return found
-
-    def value(self, node: ast.expr | None, depth: int = 0, field: str = "") -> Any:
-        """Return the mechanism, number, text or sequence that a node stands for, or raise."""
-        if depth > _DEEPEST:
-            raise PlanFileError(f"values may be nested at most {_DEEPEST} deep")
+    def value(self, node: ast.expr | None, field: str = "") -> Any:
+        """Return what a node stands for; that of a field may have names of its own."""
         match node:
             case ast.Constant(value=float()):
                 return parse_real(ast.get_source_segment(self.text, node) or "")
@@ -202,80 +184,67 @@ class _Reader:
             case ast.Name(id="inf" | "nan"):
                 return float(node.id)
             case ast.List() | ast.Tuple() | ast.Set():
-                return tuple(self.value(one, depth + 1) for one in node.elts)
+                return [self.value(one) for one in node.elts]
             case ast.Dict():
                 pairs = zip(node.keys, node.values, strict=True)
-                return [tuple(self.value(one, depth + 1) for one in pair) for pair in pairs]
+                return [[self.value(one) for one in pair] for pair in pairs]
             case ast.UnaryOp(op=ast.USub()):
-                found = self.value(node.operand, depth + 1)
+                found = self.value(node.operand)
                 return -found if _is_number(found, Decimal) else self._refuse(node)
-            case ast.BinOp() | ast.Call():
-                return self._made(node, depth + 1, field)
+            case ast.BinOp(op=ast.MatMult()):
+                return {"mechanism": "Composed", "parts": list(map(self.value, _operands(node)))}
+            case ast.BinOp():
+                return self._operation(node)
+            case ast.Call():
+                return self._called(node, field)
             case _:
                 return self._refuse(node)
 
-    def _made(self, node: ast.BinOp | ast.Call, depth: int, field: str) -> Any:
-        """Return what an operator or a call makes, or raise as a file does."""
+    def _operation(self, node: ast.BinOp) -> Any:
+        """Return a repetition, or the number that an operator computes of two."""
+        left, right = self.value(node.left), self.value(node.right)
+        if isinstance(left, dict) and isinstance(node.op, ast.Pow):
+            return {"mechanism": "Repeated", "inner": left, "count": right}
+        compute = _OPERATORS.get(type(node.op))
+        if compute is None or not (_is_number(left) and _is_number(right)):
+            return self._refuse(node)
+        return self._number(node, compute, left, right)
+
+    def _number(self, node: ast.expr, compute: Callable[..., Any], *given: Any) -> Any:
         try:
-            if isinstance(node, ast.BinOp):
-                return self._operation(node, depth)
-            return self._called(node, depth, field)
-        except PlanFileError:
-            raise
-        except HockeystickError as error:
-            raise PlanFileError(str(error)) from None
+            found = compute(*given)
+            return found if math.isfinite(found) else self._refuse(node, "cannot be computed")
         except (ArithmeticError, TypeError, ValueError):
             return self._refuse(node, "cannot be computed")
 
-    def _operation(self, node: ast.BinOp, depth: int) -> Any:
-        """Return a composition, a repetition, or the number that an operator computes of two."""
-        if isinstance(node.op, ast.MatMult):
-            return Composed([self.value(one, depth) for one in _operands(node)])
-        left, right = self.value(node.left, depth), self.value(node.right, depth)
-        if isinstance(left, Mechanism) and isinstance(node.op, ast.Pow):
-            return left**right
-        compute = _OPERATORS.get(type(node.op))
-        if compute is None or not (_is_number(left) and _is_number(right)):
-            self._refuse(node)
-        found = compute(left, right)
-        return found if math.isfinite(found) else self._refuse(node, "cannot be computed")
-
-    def _called(self, node: ast.Call, depth: int, field: str) -> Any:
-        name = self._name_in(node)
+    def _called(self, node: ast.Call, field: str) -> Any:
+        """Return what a function computes, or the table of a call."""
+        path = ast.get_source_segment(self.text, node.func) or ""
+        name = _ROOMS.sub("", "".join(path.split()))
         if function := _FUNCTIONS.get(re.sub(r"^(math|np)\.", "", name)):
-            given = [self.value(one, depth) for one in node.args]
+            given = list(map(self.value, node.args))
             if node.keywords or not all(map(_is_number, given)):
-                self._refuse(node)
-            return function(*given)
-        known: Mapping[str, Callable[..., object]] = RELEASES
+                return self._refuse(node)
+            return self._number(node, function, *given)
+        known: Mapping[str, Any] = KINDS.get(field, RELEASES)
         if field in KINDS:
             name = _MODULES.sub("", name)
-            known = {make.__qualname__: make for make in KINDS[field].values()}
+            name = {make.__qualname__: one for one, make in known.items()}.get(name, name)
         make = maker(name, known, field or "mechanism or notion")
-        return built(make, self._fields(node, name, make, depth), name, blanks=self.blanks)
-
-    def _name_in(self, node: ast.Call) -> str:
-        """Return what a call calls, without the room where Python has it."""
-        path = ast.get_source_segment(self.text, node.func) or ""
-        return _ROOMS.sub("", "".join(path.split()))
-
-    def _fields(
-        self, node: ast.Call, name: str, make: Callable[..., object], depth: int
-    ) -> dict[str, object]:
         by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
         names = [one.name for one in parameters_of(make).values() if one.kind in by_place]
         if len(node.args) > len(names):
             takes = f"at most {len(names)} values without a name: {', '.join(names)}"
             raise PlanFileError(f"{name} takes {takes}; got {len(node.args)}")
+        table: dict[str, Any] = {"kind" if field in KINDS else "mechanism": name}
         named = ((one.arg, one.value) for one in node.keywords)
-        fields: dict[str, object] = {}
         for key, value in (*zip(names, node.args, strict=False), *named):
             if key is None:
                 raise PlanFileError(f"{name} takes each parameter written out, without **")
-            if key in fields:
+            if key in table:
                 raise PlanFileError(f"{name}.{key} is given twice")
-            fields[key] = self.value(value, depth, key)
-        return fields
+            table[key] = self.value(value, key)
+        return table
 
     def _refuse(self, node: ast.expr | None, why: str = "may not stand here") -> NoReturn:
         segment = None if node is None else ast.get_source_segment(self.text, node)
@@ -297,5 +266,4 @@ def _is_number(value: object, *kinds: type) -> bool:
 
 
 def _shown(text: str) -> str:
-    words = " ".join(text.split())
-    return repr(words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "...")
+    return repr(textwrap.shorten(text, _SHOWN, placeholder="..."))

@@ -6,34 +6,21 @@ import json
 import os
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io.call_text import computed_in, parse_real
-from hockeystick.io.vocabulary import (
-    KINDS,
-    RELEASES,
-    STRATEGIES,
-    TOP_KEYS,
-    Blanks,
-    built,
-    maker,
-    parameters_of,
-    refuse_overrides,
-    refuse_unknown,
-    training,
-)
-from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Repeated
+from hockeystick.io.codec import plan_of, read_description, tables_of
+from hockeystick.io.vocabulary import Blanks, parameters_of, refuse_unknown
+from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.mechanisms.base import checked
 
 MOST_BYTES: Final = 1_000_000
-TABLES: Final = ("dpsgd", "release")
-_DEEPEST: Final = 16
-_LONG: Final = 1000
+_TEXTS: Final = ("title", "source", "notes")
+_NUMBERS: Final = ("delta", "epsilon")
 
 
 @final
@@ -69,13 +56,10 @@ def load_plan(
     that is itself a mechanism is a table of the same form; encoders, schedules, graphs and
     distributions of runs are tables that have a ``kind``. All of them together are the plan.
 
-    Edge cases:
-        An override of one of a pair of alternatives, such as ``rate``, also drops the other one,
-        ``batch_size``, from the file's table.
-
     Args:
         path: The file.
-        overrides: Fields that replace those of the table ``[dpsgd]``.
+        overrides: Fields that replace those of the table ``[dpsgd]``. One of a pair of
+            alternatives, such as ``rate``, also drops the other one, ``batch_size``.
 
     Raises:
         PlanFileError: If the file cannot be read or does not describe a plan.
@@ -83,16 +67,11 @@ def load_plan(
 
     Example:
         >>> import hockeystick as hs
-        >>> file = hs.load_plan("examples/abadi-2016-mnist.toml")
+        >>> file = hs.load_plan("examples/abadi-2016-mnist.toml", {"steps": 20_000})
         >>> print(file.plan)
-        DP-SGD (poisson sampling, noise multiplier 4, rate 0.01, 10000 steps, add-remove)
+        DP-SGD (poisson sampling, noise multiplier 4, rate 0.01, 20000 steps, add-remove)
         >>> file.delta
         1e-05
-        >>> print(f"{hs.epsilon(file.plan, file.delta):.4f}")
-        0.9469
-        >>> larger = hs.load_plan("examples/abadi-2016-mnist.toml", {"steps": 20_000})
-        >>> larger.plan.steps, larger.delta
-        (20000, 1e-05)
     """
     name = os.fspath(path)
     return plan_in(content_of(name), shown(name), overrides)
@@ -128,23 +107,18 @@ def content_of(name: str) -> bytes:
 
 def document_of(content: bytes) -> dict[str, Any]:
     """Return the tables that the content of a file has, or raise."""
-    if not content.strip():
-        raise PlanFileError("this file is empty; hockeystick init writes one to begin with")
     if len(content) > MOST_BYTES:
         raise PlanFileError("a plan file must be at most 1 MB long; this is longer")
+    kind = "UTF-8 text"
     try:
         text = content.decode("utf-8-sig")
         if text.lstrip().startswith("{"):
+            kind = "valid JSON"
             return _document_of_json(text)
+        kind = "valid TOML"
         return dict(computed_in(tomllib.loads(text, parse_float=parse_real)))
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise PlanFileError(f"a plan file must be UTF-8 text; line {line} is not") from None
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError) as error:
-        kind = "JSON" if isinstance(error, json.JSONDecodeError) else "TOML"
-        raise PlanFileError(f"a plan file must be valid {kind}: {error}") from None
-    except ValueError:
-        raise PlanFileError("the file holds a number of too many digits") from None
+    except ValueError as error:
+        raise PlanFileError(f"a plan file must be {kind}: {error}") from None
     except RecursionError:
         raise PlanFileError("the file is nested too deeply") from None
 
@@ -158,8 +132,6 @@ def _document_of_json(text: str) -> dict[str, Any]:
     document = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
     if "description" not in document and "type" not in document:
         return dict(computed_in(document))
-    from hockeystick.io.descriptions import read_description
-
     group, old = document.get("group"), document.get("plan")
     if isinstance(old, dict) and old.get("mechanism") == "OfGroup":
         group = old.get("size")
@@ -171,24 +143,22 @@ def _document_of_json(text: str) -> dict[str, Any]:
             raise PlanFileError(f"{key} must be an object; got {document[key]!r:.80}")
     try:
         plan = read_description(document.get("description", document))
-    except HockeystickError as error:
+    except ParameterError as error:
         raise PlanFileError(str(error)) from None
     # Of a solution, the delta of its target.
     at = document.get("at") or {"delta": (document.get("budget") or {}).get("delta")}
-    about = {key: document.get(key) for key in TOP_KEYS[:3]}
-    for key in TOP_KEYS[3:]:
+    about = {key: document.get(key) for key in _TEXTS}
+    for key in _NUMBERS:
         about[key] = parse_real(at[key]) if isinstance(at.get(key), str) else at.get(key)
     return {**about, **tables_of(plan)}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object whose keys are there once, or raise."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise PlanFileError(f"{key!r} is there twice")
-        found[key] = value
-    return found
+    keys = [key for key, _ in pairs]
+    if twice := [key for key in keys if keys.count(key) > 1]:
+        raise PlanFileError(f"{twice[0]!r} is there twice")
+    return dict(pairs)
 
 
 def plan_file_of(
@@ -199,14 +169,12 @@ def plan_file_of(
 ) -> PlanFile:
     """Return the plan that a document describes; or raise, with what is wrong with each table."""
     releases = document.get("release", [])
-    readers: list[Callable[[], Any]] = [
-        partial(refuse_unknown, "", document, (*TOP_KEYS, *TABLES)),
-        partial(_about, document),
-    ]
-    if "dpsgd" in document:
-        readers.append(partial(_dpsgd, document["dpsgd"], overrides, blanks))
+    tables = {"dpsgd": document["dpsgd"]} if "dpsgd" in document else {}
     for index, table in enumerate(releases if isinstance(releases, list) else [None]):
-        readers.append(partial(_release, table, f"release[{index}]", blanks))
+        tables[f"release[{index}]"] = table
+    readers: list[Callable[[], Any]] = [partial(_about, document)]
+    for index, (where, table) in enumerate(tables.items()):
+        readers.append(partial(_part, table, where, {} if index else overrides, blanks))
     found: list[Any] = []
     for read in readers:
         try:
@@ -217,15 +185,13 @@ def plan_file_of(
             problems.append(error)
     if problems:
         raise problems[0]
-    _, about, *parts = found
+    about, *parts = found
     if not parts:
-        raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
+        raise PlanFileError("the file needs a table [dpsgd], or [[release]]: see hockeystick init")
     try:
         plan = parts[0] if len(parts) == 1 else Composed(parts)
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
-    if "dpsgd" not in document:
-        refuse_overrides(plan, overrides)
     return PlanFile(plan=plan, **about)
 
 
@@ -240,15 +206,16 @@ def problems_in(content: bytes) -> list[str]:
 
 
 def _about(document: Mapping[str, Any]) -> dict[str, Any]:
-    about: dict[str, Any] = {key: text_at(document, key) for key in TOP_KEYS[:3]}
-    given = {key: document.get(key) for key in TOP_KEYS[3:]}
+    """Return what the top level says about the plan, or raise."""
+    refuse_unknown("", document, (*_TEXTS, *_NUMBERS, "dpsgd", "release"))
+    about: dict[str, Any] = {key: text_at(document, key) for key in _TEXTS}
     try:
-        numbers = {
-            key: one if one is None else _validate.real(key, one) for key, one in given.items()
-        }
+        for key in _NUMBERS:
+            given = document.get(key)
+            about[key] = None if given is None else _validate.real(key, given)
     except ParameterError as error:
         raise PlanFileError(str(error)) from None
-    return {**about, **numbers}
+    return about
 
 
 def text_at(document: Mapping[str, Any], key: str) -> str | None:
@@ -259,19 +226,17 @@ def text_at(document: Mapping[str, Any], key: str) -> str | None:
     return value
 
 
-def _dpsgd(table: object, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
+def _part(
+    table: object, where: str, overrides: Mapping[str, object], blanks: Blanks | None
+) -> Mechanism:
+    """Return the mechanism of a table, repeated as it says."""
     if not isinstance(table, dict):
-        raise PlanFileError("dpsgd must be a table: write [dpsgd]")
-    fields = {key: _value(key, one, f"dpsgd.{key}", blanks) for key, one in table.items()}
-    return training(fields, overrides, "dpsgd", blanks)
-
-
-def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
-    """Return the mechanism of a table [[release]], repeated as it says."""
-    if not isinstance(table, dict):
-        raise PlanFileError("release must be an array of tables: write [[release]]")
-    rest = {key: value for key, value in table.items() if key != "repeat"}
-    mechanism: Mechanism = _value("", rest, where, blanks)
+        raise PlanFileError(f"{where} must be a table: write [dpsgd] or [[release]]")
+    if where == "dpsgd":
+        refuse_unknown(where, table, parameters_of(DPSGD))
+        return plan_of({**table, "mechanism": DPSGD.__name__}, where, overrides, blanks)
+    once = {key: value for key, value in table.items() if key != "repeat"}
+    mechanism = plan_of(once, where, overrides, blanks)
     try:
         return mechanism ** table["repeat"] if "repeat" in table else mechanism
     except ParameterError as error:
@@ -279,38 +244,8 @@ def _release(table: object, where: str, blanks: Blanks | None) -> Mechanism:
         raise PlanFileError(str(count)) from None
 
 
-def _value(key: str, value: Any, where: str, blanks: Blanks | None, depth: int = 0) -> Any:
-    """Return a field's value, with the tables that describe something made into it."""
-    if depth > _DEEPEST:
-        raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
-    if isinstance(value, list):
-        listed = enumerate(value)
-        return tuple(_value("", one, f"{where}[{i}]", blanks, depth) for i, one in listed)
-    tag, known = ("kind", KINDS[key]) if key in KINDS else ("mechanism", RELEASES)
-    if not isinstance(value, dict) and (key not in KINDS or value is None):
-        return value
-    if not isinstance(value, dict) or tag not in value:
-        allowed = f"a table whose {tag} is one of {', '.join(known)}"
-        raise PlanFileError(str(ParameterError(where, value, allowed)))
-    make = maker(value[tag], known, f"{where}.{tag}")
-    given = {name: one for name, one in value.items() if name != tag}
-    # Before what is inside of them is asked for.
-    refuse_unknown(where, given, parameters_of(make))
-    made = {
-        name: _value(name, one, f"{where}.{name}", blanks, depth + 1) for name, one in given.items()
-    }
-    return built(make, made, where, blanks=blanks)
-
-
 def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
-    """Write a plan as a file that ``load_plan`` reads.
-
-    Guarantees:
-        ``load_plan(path).plan`` equals the plan.
-
-    Edge cases:
-        A file that exists is replaced. What no file can hold is refused: trade-off functions, and
-        encoders made from a whole matrix, of which they keep the sensitivity alone.
+    """Write a plan as a file that ``load_plan`` reads as an equal plan, in place of any other.
 
     Args:
         plan: A mechanism or plan; or a ``hockeystick.io.PlanFile``, which besides has a title,
@@ -320,7 +255,8 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
 
     Raises:
         ParameterError: If it is no plan.
-        PlanFileError: If a file cannot hold it, or cannot be written.
+        PlanFileError: If the file cannot be written, or cannot hold it: trade-off functions, and
+            encoders made from a whole matrix, of which they keep the sensitivity alone.
 
     Example:
         >>> import hockeystick as hs
@@ -330,14 +266,7 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         >>> with TemporaryDirectory() as folder:
         ...     file = Path(folder) / "plan.toml"
         ...     hs.save_plan(hs.io.PlanFile(plan=plan, delta=1e-5), file)
-        ...     print(file.read_text().strip())
         ...     again = hs.load_plan(file)
-        delta = 1e-05
-        <BLANKLINE>
-        [dpsgd]
-        noise_multiplier = 2.0
-        rate = 0.01
-        steps = 1000
         >>> again.plan == plan, again.delta
         (True, 1e-05)
     """
@@ -355,7 +284,7 @@ def plan_text(plan: Mechanism | PlanFile) -> str:
     import tomli_w
 
     file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
-    about = {name: getattr(file, name) for name in TOP_KEYS}
+    about = {name: getattr(file, name) for name in (*_TEXTS, *_NUMBERS)}
     known = {name: value for name, value in about.items() if value is not None}
     text = tomli_w.dumps({**known, **tables_of(file.plan)})
     try:
@@ -363,72 +292,3 @@ def plan_text(plan: Mechanism | PlanFile) -> str:
     except UnicodeEncodeError as error:
         raise PlanFileError(f"no file can hold the text {error.object[error.start]!r}") from None
     return text
-
-
-def tables_of(plan: Mechanism) -> dict[str, Any]:
-    """Return the tables of a plan: ``[dpsgd]`` where that comes first, and releases."""
-    parts = plan.parts if isinstance(plan, Composed) else (plan,)
-    training = {"dpsgd": _fields(parts[0])} if isinstance(parts[0], DPSGD) else {}
-    releases = [
-        {**_written("", part.inner), "repeat": part.count}
-        if isinstance(part, Repeated)
-        else _written("", part)
-        for part in parts[len(training) :]
-    ]
-    return {**training, **({"release": releases} if releases else {})}
-
-
-def _written(key: str, value: Any) -> Any:
-    match value:
-        case str():
-            return str(value)
-        case Fraction():
-            # Of decimals, Python reads a few thousand digits.
-            form = "#x" if len(f"{value.numerator * value.denominator:x}") > _LONG else "d"
-            return f"Fraction({value.numerator:{form}}, {value.denominator:{form}})"
-        case frozenset():
-            return sorted(value)
-        case tuple() | list():
-            return [_written(key, one) for one in value]
-        case Graph():
-            whole = {"kind": "complete", "parties": value.parties}
-            listed = {"kind": "edges", "parties": value.parties, "edges": value.pairs.tolist()}
-            return whole if value.whole else listed
-        case Encoder():
-            return _encoder(value)
-        case Mechanism():
-            return {"mechanism": _name_of(key, value, RELEASES), **_fields(value)}
-        case _ if is_dataclass(value):
-            return {"kind": _name_of(key, value, KINDS.get(key, {})), **_fields(value)}
-        case _:
-            return value
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """Return what a description is made of, leaving out what a file has by default."""
-    taken = parameters_of(type(value))
-    found = {one.name: getattr(value, one.name) for one in fields(value) if one.name in taken}
-    return {
-        name: _written(name, part)
-        for name, part in found.items()
-        if part is not None and part != taken[name].default
-    }
-
-
-def _encoder(encoder: Encoder) -> dict[str, Any]:
-    strategy, kind, own = encoder.strategy, encoder.words, {}
-    if strategy is not None:
-        kind, own = _name_of("encoder", strategy, STRATEGIES), _fields(strategy)
-    elif kind != "tree":
-        raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
-    pattern = {"participations": encoder.participations, "separation": encoder.separation}
-    often = {name: value for name, value in pattern.items() if value != 1}
-    return {"kind": kind, **own, "rounds": encoder.rounds, **often}
-
-
-def _name_of(key: str, value: object, known: Mapping[str, object]) -> str:
-    for name, make in known.items():
-        if make is type(value):
-            return name
-    kind = type(value).__name__
-    raise PlanFileError(f"{key}{': ' if key else ''}no file can hold a {kind}; use Python")

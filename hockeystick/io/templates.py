@@ -7,7 +7,7 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from doctest import DocTestParser
 from enum import Enum
@@ -15,13 +15,18 @@ from importlib import resources
 from inspect import Parameter, cleandoc
 from typing import Any, Final, TypeAlias
 
+import tomli_w
+
 from hockeystick._validate import PARAMETERS
 from hockeystick.errors import HockeystickError, PlanFileError
 from hockeystick.io.call_text import parse_plan
-from hockeystick.io.plan_file import tables_of
-from hockeystick.io.vocabulary import ALTERNATIVES, KINDS, RELEASES, parameters_of
+from hockeystick.io.codec import tables_of
+from hockeystick.io.plan_file import PlanFile
+from hockeystick.io.vocabulary import ALTERNATIVES, KINDS, RELEASES, Maker, parameters_of
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.mechanisms.scope import unit_of
+
+Schema: TypeAlias = dict[str, Any]
 
 _WIDTH: Final = 88
 # Where to ask: of 60,000 examples, as the file for training has them, the largest sensible one.
@@ -81,26 +86,23 @@ def _example(name: str) -> Mechanism:
 
 def _table(kind: str, table: Mapping[str, Any]) -> str:
     """Return the table of training or a release, each key under what it means for a mechanism."""
-    import tomli_w
-
-    above, heading = "release", "[[release]]"
     meanings = meanings_of(RELEASES[kind]) | {"repeat": _REPEAT}
     defaults = {key: one.default for key, one in parameters_of(RELEASES[kind]).items()}
+    above, heading = "dpsgd", "[dpsgd]"
     if "mechanism" in table:
-        defaults["repeat"] = 1
-    else:
-        above, heading = "dpsgd", "[dpsgd]"
+        above, heading, defaults["repeat"] = "release", "[[release]]", 1
     lines, tables = [heading], []
-    for key, value in table.items():
-        text = tomli_w.dumps({key: value}).strip()
+    for key, value in {
+        **table,
+        **{key: defaults[key] for key in defaults if key not in table},
+    }.items():
+        is_known = isinstance(value, bool | str | int | float | list | dict)
+        text = tomli_w.dumps({key: value}).strip() if is_known else f"{key} = ..."
         if text.startswith("["):
             tables.append("\n" + tomli_w.dumps({above: {key: value}}).strip())
-        else:
-            lines += [*_comment(meanings.get(key, "")), text]
-    for key in (one for one in defaults if one not in table):
-        is_plain = isinstance(defaults[key], bool | str | int | float)
-        text = tomli_w.dumps({key: defaults[key]}).strip() if is_plain else f"{key} = ..."
-        lines += [*_comment(meanings.get(key, "")), f"# {text}"]
+            continue
+        comment = textwrap.wrap(meanings.get(key, ""), _WIDTH - 2, break_on_hyphens=False)
+        lines += [*(f"# {line}" for line in comment), text if key in table else f"# {text}"]
     return "\n".join([*lines, *tables, ""])
 
 
@@ -111,19 +113,6 @@ def meanings_of(kind: object) -> dict[str, str]:
     return {name: " ".join(text.replace("``", "").split()) for name, text in pairs}
 
 
-def _comment(text: str) -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
-    )
-
-
-Schema: TypeAlias = dict[str, Any]
-
-_ABOUT: Final[Mapping[str, str]] = {
-    "title": "What to call the plan.",
-    "source": "Where the plan comes from, such as a URL.",
-    "notes": "What a reader should know besides.",
-}
 _WHOLE: Final[Schema] = {"type": "integer"}
 # A file may also have a quotient, a root, a power or a fraction in quotes.
 _COMPUTED: Final[Schema] = {
@@ -138,8 +127,6 @@ _PLAIN: Final[Mapping[str, Schema]] = {
     "str": {"type": "string"},
     "Mechanism": {"allOf": [{"$ref": "#/definitions/mechanism"}]},
 }
-_NUMBERS: Final = ("float", "float | Fraction", "int")
-_PAIRS: Final = sorted({tuple(sorted(pair)) for pair in ALTERNATIVES.items()})
 
 
 def plan_schema() -> Schema:
@@ -147,36 +134,26 @@ def plan_schema() -> Schema:
 
     No number is required, since ``hockeystick solve`` finds one that is left out.
     """
-    about = {
-        **{name: {"type": "string", "description": text} for name, text in _ABOUT.items()},
-        "delta": {**_number("delta"), "description": "Where to ask for epsilon."},
-        "epsilon": {**_number("epsilon"), "description": "Where to ask for delta; what to meet."},
-    }
     repeat = {**_number("count"), "description": _REPEAT}
-    plans: Schema = {
-        "dpsgd": {**_object_of(DPSGD), "description": "Training by DP-SGD."},
-        "release": {
-            "type": "array",
-            "items": _one_of("mechanism", RELEASES, repeat=repeat),
-            "description": "Whatever else is released of the same data.",
-        },
+    tables = {
+        "dpsgd": _object_of(DPSGD),
+        "release": {"type": "array", "items": _one_of("mechanism", RELEASES, repeat=repeat)},
     }
+    top = _object_of(PlanFile)
+    del top["properties"]["plan"]
+    some = {"required": ["release"], "properties": {"release": {"minItems": 1}}}
     kinds = {key: _one_of("kind", known) for key, known in KINDS.items()}
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "hockeystick plan file",
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {**about, **plans},
-        "anyOf": [
-            {"required": ["dpsgd"]},
-            {"required": ["release"], "properties": {"release": {"minItems": 1}}},
-        ],
+        **top,
+        "properties": {**top["properties"], **tables},
+        "anyOf": [{"required": ["dpsgd"]}, some],
         "definitions": {"mechanism": _one_of("mechanism", RELEASES), **kinds},
     }
 
 
-def _one_of(tag: str, known: Mapping[str, Callable[..., object]], **more: Schema) -> Schema:
+def _one_of(tag: str, known: Mapping[str, Maker], **more: Schema) -> Schema:
     """Return what a table may be whose name stands under a tag."""
     tables = [
         {**_object_of(make, **{tag: {"const": name}}, **more), "required": [tag]}
@@ -185,7 +162,7 @@ def _one_of(tag: str, known: Mapping[str, Callable[..., object]], **more: Schema
     return {"oneOf": tables}
 
 
-def _object_of(make: Callable[..., object], **first: Schema) -> Schema:
+def _object_of(make: Maker, **first: Schema) -> Schema:
     """Return what a table may hold that something is made of."""
     meanings = meanings_of(make)
     fields = {name: _field(make, one) for name, one in parameters_of(make).items()}
@@ -193,7 +170,7 @@ def _object_of(make: Callable[..., object], **first: Schema) -> Schema:
         fields[name]["description"] = meanings[name]
     table = {"type": "object", "additionalProperties": False, "properties": {**first, **fields}}
     if make is DPSGD:
-        table["allOf"] = [{"not": {"required": list(pair)}} for pair in _PAIRS]
+        table["allOf"] = [{"not": {"required": list(pair)}} for pair in ALTERNATIVES.items()]
     return table
 
 
@@ -207,12 +184,12 @@ def _number(name: str) -> Schema:
     return {**(_WHOLE if domain.whole else _COMPUTED), **finite}
 
 
-def _field(make: Callable[..., object], parameter: Parameter) -> Schema:
+def _field(make: Maker, parameter: Parameter) -> Schema:
     """Return what one field may be; anything, where no more is known than its name."""
     name, kind = parameter.name, str(parameter.annotation).removesuffix(" | None")
     if name in KINDS:
         return {"allOf": [{"$ref": f"#/definitions/{name}"}]}
-    if name in PARAMETERS and kind in _NUMBERS:
+    if name in PARAMETERS and kind in ("float", "float | Fraction", "int"):
         return _number(name)
     # The few words of an enumeration, which a type such as ``Sampling | str`` is.
     words = vars(sys.modules[make.__module__]).get(kind.removesuffix(" | str"))

@@ -105,31 +105,31 @@ def test_fractions_of_any_length_come_back() -> None:
 def test_a_text_is_never_taken_for_a_class_outside_the_registries() -> None:
     names: tuple[Any, ...] = ("os.system", "Mechanism", "Notion", "builtins.eval", "", None, 3, [])
     for name in names:
-        with pytest.raises(hs.errors.ParameterError, match=r"^type must be a registered one"):
+        with pytest.raises(hs.errors.ParameterError, match="unknown type"):
             read_description({"type": name, "noise_multiplier": 1.0})
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"type": "Gaussian"}, "given with noise_multiplier and no other field"),
-        ({"type": "Gaussian", "noise_multiplier": 1.0, "rate": 1}, "no other field"),
+        ({"type": "Gaussian"}, "Gaussian needs noise_multiplier"),
+        ({"type": "Gaussian", "noise_multiplier": 1.0, "rate": 1}, "unknown key Gaussian.rate"),
         ({"type": "Gaussian", "noise_multiplier": -1.0}, "noise_multiplier must be"),
         ({"type": "Gaussian", "noise_multiplier": "1"}, "noise_multiplier must be"),
         ({"type": "Gaussian", "noise_multiplier": True}, "noise_multiplier must be"),
-        ({"type": "Gaussian", "noise_multiplier": {"float": "nan"}}, "float must be one of"),
+        ({"type": "Gaussian", "noise_multiplier": {"float": "nan"}}, "is no number"),
         ({"type": "Gaussian", "noise_multiplier": math.nan}, "noise_multiplier must be"),
         ({"type": "Skellam", "variance": 9.0}, "sensitivity"),
         ({"type": "Composed", "parts": []}, "parts must be"),
         ({"type": "Composed", "parts": 3}, "parts must be"),
         ({"type": "Composed", "parts": [3]}, r"parts\[0\] must be a mechanism"),
-        ({"type": "schedules.Linear", "end": 0.5}, "mechanism must be a mechanism"),
-        ([], "mechanism must be a mechanism"),
-        (None, "mechanism must be a mechanism"),
-        ("Gaussian", "mechanism must be a mechanism"),
-        ({"fraction": "1/0"}, "fraction must be"),
-        ({"fraction": 3}, "fraction must be"),
-        ({"fraction": "1"}, "fraction must be"),
+        ({"type": "schedules.Linear", "end": 0.5}, "description must be a mechanism"),
+        ([], "description must be a mechanism"),
+        (None, "description must be a mechanism"),
+        ("Gaussian", "description must be a mechanism"),
+        ({"fraction": "1/0"}, "is no number"),
+        ({"fraction": 3}, "is no number"),
+        ({"fraction": "1"}, "is no number"),
         ({"type": "Origin", "kind": "sure", "theorem": ""}, "kind must be"),
         ({"type": "Origin", "kind": "exact", "theorem": 3}, "theorem must be a text"),
         ({"type": "tradeoffs.GroupTradeOff", "inner": 3, "size": 2}, "inner must be"),
@@ -215,9 +215,7 @@ def test_a_polygon_is_checked_when_it_is_read(change: Callable[[dict[str, Any]],
 
 def test_what_only_a_program_knows_is_refused_when_it_is_written() -> None:
     own = hs.tradeoffs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])
-    with pytest.raises(
-        hs.errors.ParameterError, match=r"known to the program alone|registered types"
-    ):
+    with pytest.raises(hs.errors.ParameterError, match="trade-off function must be a mechanism"):
         describe(hs.FDP(own))
 
 

@@ -114,20 +114,19 @@ FACTORIZATION = "[[release]]\nmechanism = 'MatrixFactorization'\nnoise_multiplie
 ENCODER = FACTORIZATION + "[release.encoder]\n"
 
 FILES = [
-    (b" ", "this file is empty"),
-    ("title = 'empty'", "needs a table [dpsgd], or [[release]]"),
+    (b" ", "needs a table [dpsgd], or [[release]]"),
     (
         "# first\ndelta = 0.001%",
         "valid TOML: Expected newline or end of document after a statement (at line 2",
     ),
     ("title = ", "valid TOML: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
-    (b"title = '\xff'", "must be UTF-8 text; line 1 is not"),
-    (DPSGD.encode("utf-16"), "must be UTF-8 text; line 1 is not"),
+    (b"title = '\xff'", "must be UTF-8 text: "),
+    (DPSGD.encode("utf-16"), "must be UTF-8 text: "),
     (b"\0" * 100, "valid TOML"),
     (b"#" * 2_000_000, "at most 1 MB long"),
     ("x = " + "[" * 50_000, "nested too deeply"),
-    ("delta = " + "9" * 10_000, "too many digits"),
+    ("delta = " + "9" * 10_000, "has 10000 digits"),
     (
         f"zebra = 1e-5\n{DPSGD}",
         "unknown key zebra; allowed are title, source, notes, delta, epsilon, dpsgd, release",
@@ -136,10 +135,7 @@ FILES = [
     (DPSGD + "sigma = 1", "unknown key dpsgd.sigma; allowed are"),
     (DPSGD.replace("steps = 100\n", ""), ": dpsgd: epochs or steps must be given"),
     (f"{DPSGD}[privacy]\nepsilon = 3", ": unknown key privacy; allowed are title"),
-    (
-        f"{DPSGD}[[release]]\nscale = 1",
-        ": release[0] must be a table whose mechanism is one of AboveThreshold",
-    ),
+    (f"{DPSGD}[[release]]\nscale = 1", ": unknown release[0].mechanism None; hockeystick init"),
     (
         DPSGD.replace("100", "[1.5, true]"),
         "dpsgd.steps must be an integer from 0 to 10^15; got (1.5, True)",
@@ -193,12 +189,8 @@ FILES = [
     ("[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5", "release[0] needs width"),
     ("[[release]]\nmechanism = 'Composed'", "release[0] needs parts"),
     (FACTORIZATION, "release[0] needs encoder"),
-    (
-        FACTORIZATION + "encoder = 'x'",
-        "release[0].encoder must be a table whose kind is one of banded_inverse, buff",
-    ),
-    (ENCODER, "release[0].encoder must be a table whose kind is one of banded_inverse, buff"),
-    (ENCODER + "kind = 3", "unknown release[0].encoder.kind 3; must be one of banded_inverse"),
+    (FACTORIZATION + "encoder = 'x'", "release[0].encoder must be an Encoder"),
+    (ENCODER, "unknown release[0].encoder.kind None; must be one of matrix, tree, "),
     (ENCODER + "kind = 'square_root'", "release[0].encoder needs rounds"),
     (
         ENCODER + "kind = 'square_root'\nrounds = -1",

@@ -21,7 +21,7 @@ from hockeystick.calibration.filters.measures import (
 from hockeystick.calibration.session.runs import EVALUATING, Costs, Recorder, Runs, unrolled
 from hockeystick.conversions.given import strength
 from hockeystick.errors import BudgetExhausted, ParameterError
-from hockeystick.io.descriptions import describe, read_description
+from hockeystick.io.codec import describe, read_description
 from hockeystick.mechanisms import (
     FixedSizeSubsampled,
     Mechanism,

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeAlias
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
-from hockeystick.io.descriptions import Json
-from hockeystick.io.descriptions import describe as describe
-from hockeystick.io.descriptions import read_description as read_description
+from hockeystick.io.codec import Json
+from hockeystick.io.codec import describe as describe
+from hockeystick.io.codec import read_description as read_description
 from hockeystick.mechanisms import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.base import A_MECHANISM, checked
 from hockeystick.mechanisms.scope import refuse_disagreement, states_more

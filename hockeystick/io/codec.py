@@ -1,0 +1,420 @@
+"""Plans and what they are made of as trees of tables, lists, texts and numbers, and back.
+
+An object is a table with its name and its fields. A description has the name under ``type`` and
+gives every field exactly, as JSON keeps it. A plan file has it under ``mechanism``, or ``kind`` for
+encoders, graphs, schedules and numbers of runs, and leaves out what is so by default. Reading
+calls what makes the object, so that nothing comes in unchecked, by names of the registries alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from functools import cache
+from inspect import signature
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import PARAMETERS, Domain, whole_numbers
+from hockeystick.accountants.tradeoff import tradeoff
+from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.io.vocabulary import (
+    ALTERNATIVES,
+    KINDS,
+    RELEASES,
+    RUN_COUNTS,
+    SCHEDULES,
+    STRATEGIES,
+    Blanks,
+    Maker,
+    maker,
+    parameters_of,
+    refuse_unknown,
+    required_by,
+)
+from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Graph, Mechanism, Repeated
+from hockeystick.mechanisms.base import Plan, checked
+from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
+from hockeystick.mechanisms.streams.strategies import checked_strategy
+from hockeystick.notions import NOTIONS, Origin
+from hockeystick.tradeoffs import (
+    ApproxTradeOff,
+    GaussianTradeOff,
+    LaplaceTradeOff,
+    PiecewiseLinearTradeOff,
+    ProfileTradeOff,
+    SampledGaussianTradeOff,
+    TradeOff,
+)
+from hockeystick.tradeoffs.functions.piecewise import Corners, IdentityTradeOff, polyline_tradeoff
+from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.operations.group import GroupTradeOff
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
+
+Json: TypeAlias = Any
+
+_TYPE: Final = "type"
+_FLOAT: Final = "float"
+_FRACTION: Final = "fraction"
+# How deep mechanisms of a file may be in one another, and how many digits of fractions it has.
+_DEEPEST: Final = 16
+_LONG: Final = 1000
+_NAMES: Final[Mapping[Any, str]] = {
+    kind: name for name, kind in {**RELEASES, **STRATEGIES, **SCHEDULES, **RUN_COUNTS}.items()
+}
+
+
+def describe(plan: Mechanism) -> dict[str, Any]:
+    """Return a plan as JSON keeps it exactly: the form in which answers say what they are of.
+
+    An object has the name of its ``type`` (schedules, distributions of runs and trade-off
+    functions after the name of their module) and its fields. What JSON does not have is an object
+    of one key: ``{"float": "inf"}``, ``{"fraction": "0x1/0x3"}`` with hexadecimal integers.
+
+    Guarantees:
+        Nothing is rounded, and equal plans give the same description. A plan of a class that is
+        none of the package's is described by the mechanism that it comes down to.
+
+    Raises:
+        ParameterError: If it is no plan, or holds something that has no such form, as a mechanism
+            that is none of the package's or a trade-off function that only a program knows.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.calibration import describe
+        >>> describe(hs.Gaussian(2.0) ** 10)
+        {'type': 'Repeated', 'inner': {'type': 'Gaussian', 'noise_multiplier': 2.0}, 'count': 10}
+    """
+    described: dict[str, Any] = _tree(checked("plan", plan), _exactly, _described)
+    return described
+
+
+def read_description(document: Json) -> Mechanism:
+    """Return the plan that a description says: ``describe`` the other way round.
+
+    Guarantees:
+        The plan equals the one that was described; only types of the package are read.
+
+    Args:
+        document: What ``describe`` returned, also after a way through JSON.
+
+    Raises:
+        ParameterError: If it is no description, or of an unknown type, or has other fields.
+
+    Example:
+        >>> from hockeystick.calibration import read_description
+        >>> read_description({"type": "Gaussian", "noise_multiplier": 2.0})
+        Gaussian(noise_multiplier=2.0)
+    """
+    try:
+        return checked("description", made(document))
+    except (PlanFileError, RecursionError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ParameterError("description", document, f"as describe writes it: {why}") from None
+
+
+def made(tree: Any, where: str = "", key: str = "", blanks: Blanks | None = None) -> Any:
+    """Return what a tree stands for, found at a path as a field; or raise for what is wrong."""
+    if isinstance(tree, list):
+        return tuple(made(one, f"{where}[{i}]", blanks=blanks) for i, one in enumerate(tree))
+    if not isinstance(tree, dict):
+        return tree
+    if tree.keys() in ({_FLOAT}, {_FRACTION}):
+        return _number(tree)
+    tag = "kind" if key in KINDS else "mechanism"
+    if _TYPE in tree:
+        tag, (_, make) = _TYPE, maker(tree[_TYPE], _TYPES, f"{where}.{_TYPE}".lstrip("."))
+        names = _names(make)
+    elif where.count(".") > _DEEPEST:
+        raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
+    else:
+        make = maker(tree.get(tag), KINDS.get(key, RELEASES), f"{where}.{tag}".lstrip("."))
+        names = tuple(parameters_of(make))
+    given = {name: one for name, one in tree.items() if name != tag}
+    path = where or tree[tag]
+    # Before what is inside of them is asked for.
+    refuse_unknown(path, given, names)
+    # Encoders were written without their strategy at first.
+    if tag == _TYPE and (lacking := {*names} - {*given, "strategy"}):
+        raise PlanFileError(f"{path} needs {', '.join(sorted(lacking))}")
+    parts = {name: made(one, f"{path}.{name}", name, blanks) for name, one in given.items()}
+    return built(make, parts, path, blanks)
+
+
+def _number(tree: Mapping[str, Any]) -> float | Fraction:
+    """Return a number that JSON does not have."""
+    if tree.get(_FLOAT) in ("inf", "-inf"):
+        return float(tree[_FLOAT])
+    try:
+        numerator, denominator = tree[_FRACTION].split("/")
+        return Fraction(int(numerator, 16), int(denominator, 16))
+    except (KeyError, AttributeError, ValueError, ZeroDivisionError):
+        raise PlanFileError(f"{tree!r:.80} is no number") from None
+
+
+def built(make: Maker, fields: Mapping[str, Any], where: str, blanks: Blanks | None) -> Any:
+    """Return what is made of these fields; an error says by a path where the plan is wrong."""
+    given = fields if blanks is None else blanks.filled(make, fields)
+    for name in required_by(make):
+        if name not in given:
+            allowed = f", {PARAMETERS[name].allowed}" if name in PARAMETERS else ""
+            raise PlanFileError(f"{where} needs {name}{allowed}")
+    try:
+        found = make(**given)
+    except (HockeystickError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        name = error.name if isinstance(error, ParameterError) else ""
+        raise PlanFileError(f"{where}{'.' if name in given else ': '}{error}") from None
+    if blanks is not None and given.keys() != fields.keys():
+        blanks.owners.append(found)
+    return found
+
+
+def plan_of(
+    tree: dict[str, Any], where: str, overrides: Mapping[str, object], blanks: Blanks | None = None
+) -> Mechanism:
+    """Return the plan of a table, in which overrides take the place of a DPSGD's fields."""
+    if overrides:
+        if tree.get("mechanism") != DPSGD.__name__:
+            names = ", ".join(overrides)
+            raise PlanFileError(f"there is no DPSGD alone in which to override {names}")
+        dropped = {ALTERNATIVES.get(name) for name in overrides}
+        kept = {name: value for name, value in tree.items() if name not in dropped}
+        tree = {**kept, **overrides}
+    try:
+        plan: Mechanism = made(tree, where, "", blanks)
+    except PlanFileError as error:
+        cause = error.__context__
+        if isinstance(cause, ParameterError) and {*cause.name.split(", ")} & {*overrides}:
+            raise cause from None
+        raise
+    except RecursionError:
+        raise PlanFileError("the plan is nested too deeply") from None
+    return plan
+
+
+def tables_of(plan: Mechanism) -> dict[str, Any]:
+    """Return the tables of a plan: ``[dpsgd]`` where that comes first, and releases."""
+    parts = plan.parts if isinstance(plan, Composed) else (plan,)
+    tables: dict[str, Any] = {}
+    if isinstance(parts[0], DPSGD):
+        tables["dpsgd"] = _without_defaults(parts[0])
+    releases = [
+        {**_in_file(part.inner), "repeat": part.count}
+        if isinstance(part, Repeated)
+        else _in_file(part)
+        for part in parts[len(tables) :]
+    ]
+    return tables | ({"release": releases} if releases else {})
+
+
+def _tree(value: Any, number: Callable[[Any], Json], table: Callable[[Any], Json]) -> Json:
+    """Return the tree of a value, with floats, fractions and objects written by these two."""
+    match value:
+        case str():
+            return str(value)
+        case int() | None:
+            return value
+        case float() | Fraction():
+            return number(value)
+        case frozenset():
+            return sorted(value)
+        case tuple() | list():
+            return [_tree(one, number, table) for one in value]
+        case _:
+            return table(value)
+
+
+def _exactly(value: float | Fraction) -> Json:
+    if isinstance(value, Fraction):
+        # Hexadecimal, since Python reads no decimals of more than a few thousand digits.
+        return {_FRACTION: f"{value.numerator:#x}/{value.denominator:#x}"}
+    return value if math.isfinite(value) else {_FLOAT: repr(value)}
+
+
+def _described(value: Any) -> Json:
+    """Return an object of a registered type, or of what a plan comes down to; or raise."""
+    name = _TYPE_NAMES.get(type(value))
+    if name is None and isinstance(value, Plan):
+        return _described(value.mechanism)
+    if name is None:
+        allowed = "made of what has a form in JSON: numbers, texts and the registered types"
+        raise ParameterError("state", value, allowed)
+    parts = _parts(value)
+    names = _names(_TYPES[name][1])
+    return {_TYPE: name, **{key: _tree(parts[key], _exactly, _described) for key in names}}
+
+
+@cache
+def _names(make: Maker) -> tuple[str, ...]:
+    """Return the names of what an object of a description is made of."""
+    taken = signature(make).parameters
+    own = [one.name for one in fields(make) if one.name in taken] if is_dataclass(make) else []
+    return tuple(own or taken)
+
+
+def _parts(value: Any) -> Mapping[str, Any]:
+    """Return by their names what an object is made of."""
+    match value:
+        case Graph():
+            edges = None if value.whole else base64.b64encode(value.stored).decode("ascii")
+            return {"parties": value.parties, "edges": edges, "words": value.words}
+        case ApproxTradeOff():
+            return dict(zip(("epsilon", "delta"), value.guarantee, strict=True))
+        case PiecewiseLinearTradeOff():
+            return _parts(value.corners)
+        case ProfileTradeOff():
+            return {"plan": checked("the release of a trade-off function", value.release)}
+        case _:
+            return {one.name: getattr(value, one.name) for one in fields(value)}
+
+
+def _as_text(value: float | Fraction) -> Json:
+    if isinstance(value, Fraction):
+        form = "#x" if len(f"{value.numerator * value.denominator:x}") > _LONG else "d"
+        return f"Fraction({value.numerator:{form}}, {value.denominator:{form}})"
+    return value
+
+
+def _in_file(value: Any) -> Json:
+    """Return the table of an object in a plan file, or raise."""
+    if isinstance(value, Graph):
+        if value.whole:
+            return {"kind": "complete", "parties": value.parties}
+        return {"kind": "edges", "parties": value.parties, "edges": value.pairs.tolist()}
+    if isinstance(value, Encoder):
+        if value.strategy is None and value.words != "tree":
+            raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
+        own = {"kind": "tree"} if value.strategy is None else _in_file(value.strategy)
+        pattern = {"participations": value.participations, "separation": value.separation}
+        often = {name: count for name, count in pattern.items() if count != 1}
+        return {**own, "rounds": value.rounds, **often}
+    if type(value) not in _NAMES:
+        raise PlanFileError(f"no file can hold a {type(value).__name__}; use Python")
+    tag = "mechanism" if isinstance(value, Mechanism) else "kind"
+    return {tag: _NAMES[type(value)], **_without_defaults(value)}
+
+
+def _without_defaults(value: Any) -> dict[str, Any]:
+    """Return the fields of an object that a file has to say."""
+    taken = parameters_of(type(value))
+    found = {name: part for name, part in _parts(value).items() if name in taken}
+    return {
+        name: _tree(part, _as_text, _in_file)
+        for name, part in found.items()
+        if part is not None and part != taken[name].default
+    }
+
+
+_WHOLE: Final = whole_numbers("k", 1, (1, 100))
+_RATE: Final = Domain(symbol="alpha", low=0, high=1, typical=(0.01, 0.99))
+_RATIO: Final = Domain(symbol="r", low=0, high=math.inf, typical=(0.1, 10))
+# How far the square of an encoder may be from its strategy's: other versions may round otherwise.
+_ROUNDED: Final = Fraction(1, 2**200)
+
+
+def _of_type(name: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ParameterError(name, value, "a text" if kind is str else f"a {kind.__name__}")
+    return value
+
+
+def _origin(kind: Any, theorem: str) -> Origin:
+    """Return an origin, of which the lower end is not kept."""
+    _validate.one_of("kind", kind, ("exact", "bound"))
+    return Origin(kind, _of_type("theorem", theorem, str))
+
+
+def _group(inner: TradeOff, size: int) -> GroupTradeOff:
+    return GroupTradeOff(_of_type("inner", inner, TradeOff), _validate.count("size", size, _WHOLE))
+
+
+def _renyi(curve: RenyiCurve) -> RenyiTradeOff:
+    return RenyiTradeOff(_of_type("curve", curve, RenyiCurve))
+
+
+def _of_plan(plan: Mechanism) -> TradeOff:
+    return tradeoff(plan)
+
+
+def _encoder(
+    words: Any,
+    rounds: Any,
+    participations: Any,
+    separation: Any,
+    least_square: Any,
+    square: Any,
+    strategy: Any = None,
+) -> Encoder:
+    """Return an encoder of known sensitivity, which is what its strategy, if it has one, says."""
+    pattern = {"participations": participations, "separation": separation}
+    for name, value in {"rounds": rounds, **pattern}.items():
+        _validate.count(name, value, _WHOLE)
+    _of_type("words", words, str)
+    ends = _of_type("least_square", least_square, Fraction), _of_type("square", square, Fraction)
+    if not 0 <= least_square <= square:
+        raise ParameterError("square", square, "a fraction >= least_square, which is >= 0")
+    if strategy is None:
+        return Encoder(words, rounds, Pattern(**pattern), Squares(*ends))
+    found = Encoder.of(checked_strategy(strategy), rounds, **pattern)
+    owns = zip(ends, (found.least_square, found.square), strict=True)
+    if found.words != words or any(abs(one - own) > own * _ROUNDED for one, own in owns):
+        raise ParameterError("square", square, f"that of the strategy, {found.square}")
+    return found
+
+
+def _graph(parties: int, edges: object, words: object) -> Graph:
+    """Return the graph with these edges; None stands for all that there are."""
+    name = _of_type("words", words, str)
+    if edges is None:
+        return Graph.complete(parties).named(name)
+    text = base64.b64decode(_of_type("edges", edges, str), validate=True)
+    return Graph(parties, np.frombuffer(text, dtype="<i8").reshape(-1, 2)).named(name)
+
+
+def _polygon(
+    alphas: Any, powers: Any, rests: Any, betas: Any, ratios: Any, slack: Any
+) -> PiecewiseLinearTradeOff:
+    given = {"alphas": alphas, "powers": powers, "rests": rests, "betas": betas}
+    rates = {name: _validate.reals(name, values, _RATE) for name, values in given.items()}
+    corners = Corners(
+        **rates,
+        ratios=_validate.reals("ratios", ratios, _RATIO),
+        slack=_validate.real("slack", slack, _RATE),
+    )
+    in_order = list(alphas) == sorted(alphas) and list(betas) == sorted(betas, reverse=True)
+    if {len(values) for values in rates.values()} != {len(ratios) + 1} or not in_order:
+        raise ParameterError("tradeoff", corners, "as many rates of each kind, in order")
+    return polyline_tradeoff(corners, None)
+
+
+_PLAIN: Final[Mapping[str, Iterable[Any]]] = {
+    "": (*MECHANISMS.values(), *NOTIONS.values(), *STRATEGIES.values()),
+    "schedules.": SCHEDULES.values(),
+    "tuning.": RUN_COUNTS.values(),
+    "tradeoffs.": (
+        ApproxTradeOff,
+        GaussianTradeOff,
+        IdentityTradeOff,
+        LaplaceTradeOff,
+        RenyiLine,
+        RenyiPoints,
+        SampledGaussianTradeOff,
+    ),
+}
+# What can be described: the names of its type, the type, and what makes it of its fields.
+_TYPES: Final[Mapping[str, tuple[type, Maker]]] = {
+    **{f"{room}{kind.__name__}": (kind, kind) for room, kinds in _PLAIN.items() for kind in kinds},
+    "Encoder": (Encoder, _encoder),
+    "Graph": (Graph, _graph),
+    "Origin": (Origin, _origin),
+    "tradeoffs.GroupTradeOff": (GroupTradeOff, _group),
+    "tradeoffs.PiecewiseLinearTradeOff": (PiecewiseLinearTradeOff, _polygon),
+    "tradeoffs.RenyiTradeOff": (RenyiTradeOff, _renyi),
+    "tradeoffs.of_plan": (ProfileTradeOff, _of_plan),
+}
+_TYPE_NAMES: Final = {kind: name for name, (kind, _) in _TYPES.items()}

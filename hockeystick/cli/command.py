@@ -54,9 +54,10 @@ def examples(*lines: str) -> str:
 
 
 class Command(click.Command):
-    """A command that refuses a flag given twice."""
+    """A command that takes each flag once."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments, or raise where a flag is given twice."""
         _, _, order = self.make_parser(ctx).parse_args(args.copy())
         for index, one in enumerate(order):
             once = isinstance(one, click.Option) and not (one.is_flag or one.multiple)
@@ -102,9 +103,10 @@ def command(
 
 
 class Group(click.Group):
-    """A group of commands, which prints its help where none of them is given."""
+    """A group of commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; ask for help where no command is given."""
         return super().parse_args(ctx, args or ["--help"])
 
 

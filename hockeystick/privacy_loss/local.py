@@ -85,10 +85,6 @@ class RandomizedResponseLoss(ThreePointLoss):
     epsilon: float
     categories: int
 
-    @property
-    def opposite(self) -> RandomizedResponseLoss:
-        return self
-
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         from hockeystick.precision.atoms import randomized_response
         from hockeystick.precision.profiles import exact
@@ -146,6 +142,10 @@ class RAPPORLoss(FewAtoms):
 
     flip: float
     bits: int
+
+    @property
+    def opposite(self) -> RAPPORLoss:
+        return self
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         from hockeystick.numerics.multiprecision import mp

@@ -349,11 +349,15 @@ class FewAtoms(AtomicLoss):
 
 
 class ThreePointLoss(FewAtoms):
-    """A loss that is ``+-epsilon``, as e^epsilon to 1, or 0."""
+    """A loss that is ``+-epsilon``, as e^epsilon to 1, or 0: the same in both directions."""
 
     __slots__ = ()
 
     epsilon: float
+
+    @property
+    def opposite(self) -> Self:
+        return self
 
     @property
     def supremum(self) -> float:

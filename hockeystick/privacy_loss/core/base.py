@@ -365,14 +365,17 @@ class AnalyticLoss(PrivacyLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> ContourRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
-    def cgf_by_rule(self, c: float, estimate: float, log_accuracy: float) -> Ball | None:
+    def cgf_by_rule(
+        self, c: float, estimate: float, log_accuracy: float, *, of_transform: bool = True
+    ) -> Ball | None:
         """Return K by a quadrature, given an estimate of it; None where there is none of use.
 
-        Its error is relative to M, and then to a K below 1.
+        Its error is relative to M, and then to a K below 1; or to K, if not that of the transform.
         """
         if not 0.0 < estimate < math.inf:
             return None
-        rule = self.rule(c, 0.0, estimate + min(math.log(estimate), 0.0) + log_accuracy)
+        size = estimate + min(math.log(estimate), 0.0) if of_transform else math.log(estimate)
+        rule = self.rule(c, 0.0, size + log_accuracy)
         if rule is None or rule.nodes > _MOST_NODES:
             return None
         real, _, error = rule.line(c, 0.0, 1)

@@ -316,10 +316,6 @@ class StaircaseLoss(ThreePointLoss):
     epsilon: float
     gamma: float | None
 
-    @property
-    def opposite(self) -> StaircaseLoss:
-        return self
-
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; gamma is moved towards 1/2 for a larger loss."""
         from hockeystick.numerics.multiprecision import mp

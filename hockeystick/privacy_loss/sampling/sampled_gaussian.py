@@ -120,7 +120,8 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
     def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
-        return self.cgf_by_rule(c, value, log_accuracy) or self._between_bounds(c)
+        known = self.cgf_by_rule(c, value, log_accuracy, of_transform=False)
+        return known or self._between_bounds(c)
 
     def _between_bounds(self, c: float) -> Ball:
         """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""

@@ -146,7 +146,7 @@ ONE: Final = {"mechanism": {"type": "Gaussian", "noise_multiplier": 1.0}, "count
         ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "more": 1}]}, "a step"),
         ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "count": -1}]}, "count"),
         ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "count": 1.5}]}, "count"),
-        ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "mechanism": 3}]}, "mechanism"),
+        ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "mechanism": 3}]}, "description"),
     ],
 )
 def test_what_is_no_state_is_refused_by_name_and_changes_nothing(state: Any, name: str) -> None:

@@ -41,7 +41,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
 # These adapters are described without the large libraries that they plug into.
-autodoc_mock_imports = ["flwr", "opacus", "optuna", "ray", "torch"]
+autodoc_mock_imports = ["flwr", "opacus", "optuna", "ray", "torch", "transformers"]
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 72

@@ -8,6 +8,7 @@ and noised.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, final
 
@@ -30,7 +31,14 @@ __all__ = ["PrivateSteps", "PrivateTrainer"]
 
 # Of a batch's own examples, before noise.
 _NOT_PRIVATE: Final = ("loss", "train_loss", "grad_norm")
-_SPENT, _STATE = "privacy.json", "private.pt"
+_SPENT: Final = "privacy.json"
+# What a private step does not do otherwise.
+_USUAL: Final[Mapping[str, Any]] = {
+    "gradient_accumulation_steps": 1,
+    "fp16": False,
+    "bf16": False,
+    "label_smoothing_factor": 0.0,
+}
 
 
 class PrivateSteps:
@@ -51,7 +59,8 @@ class PrivateSteps:
             ``make_private``, and the trainer's.
 
     Raises:
-        ParameterError: If the trainer's arguments accumulate gradients, or scale losses (fp16).
+        ParameterError: If the trainer's arguments accumulate gradients, smooth labels, or compute
+            in 16 bits.
         IncompatibleError: If a run is resumed from a trainer's checkpoint, whose steps are counted
             by its journal alone.
     """
@@ -72,7 +81,7 @@ class PrivateSteps:
         self.private: Any = None  # until it trains
         super().__init__(*given, **options)
         arguments: Any = self.args  # type: ignore[attr-defined]  # the trainer's
-        for name, allowed in (("gradient_accumulation_steps", 1), ("fp16", False)):
+        for name, allowed in _USUAL.items():
             if getattr(arguments, name) != allowed:
                 raise ParameterError(name, getattr(arguments, name), repr(allowed))
 

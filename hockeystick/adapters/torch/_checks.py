@@ -152,14 +152,18 @@ def _repeats(dataset: Any) -> bool:
     return False
 
 
-def check_precision(device: Any) -> None:
-    """Raise where autocast would compute clipped sums in 16 bits, or nothing is differentiated."""
+def check_precision(device: Any, *, is_exact: bool) -> None:
+    """Raise where sums would be computed in 16 bits, or nothing is differentiated."""
     if torch.is_inference_mode_enabled():
         raise IncompatibleError("private.step runs outside torch.inference_mode()")
     if any(torch.is_autocast_enabled(kind) for kind in {"cpu", device.type}):
         raise IncompatibleError(
             "private.step runs outside autocast, as sums in 16 bits are not within the clipping "
             "norm; use it inside the model's forward"
+        )
+    if not is_exact and torch.get_float32_matmul_precision() != "highest":
+        raise IncompatibleError(
+            "clipped sums in floats need torch.set_float32_matmul_precision('highest')"
         )
 
 
@@ -173,12 +177,19 @@ def stepping(optimizer: Any) -> Iterator[None]:
         _STEPPING.discard(optimizer)
 
 
-def check_stepping(optimizer: Any) -> None:
-    if optimizer not in _STEPPING:
+def check_stepping(optimizer: Any, *, released: bool) -> None:
+    """Raise unless the optimizer steps with what was released."""
+    if not released and optimizer not in _STEPPING:
         raise IncompatibleError(
             "the optimizer of a private loop steps by private.step alone: these gradients are "
             "neither clipped nor noised nor counted; close the loop first"
         )
+
+
+def are_of(optimizer: Any, model: Any) -> bool:
+    """Return whether an optimizer has parameters of a model, unlike that of a copy."""
+    own = set(map(id, model.parameters()))
+    return any(id(one) in own for group in optimizer.param_groups for one in group["params"])
 
 
 @final

@@ -38,7 +38,14 @@ _ON_CPU: Final = 2**25
 _ELSEWHERE: Final = 2**30
 _FEWEST: Final = 8
 # Words of what torch says where it takes no gradients of examples one by one.
-_OF_TORCH_FUNC: Final = ("torch.func", "functorch", "vmap", "transform", "data pointer")
+_OF_TORCH_FUNC: Final = (
+    "torch.func",
+    "functorch",
+    "vmap",
+    "transform",
+    "data pointer",
+    "Batching rule",
+)
 _RECURRENT: Final = (nn.RNNBase, nn.RNNCellBase)
 _BY_VALUES: Final = (
     "the model or loss_fn decides by the values of a tensor (if, .item(), a packed sequence): "

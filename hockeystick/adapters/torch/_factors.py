@@ -32,6 +32,8 @@ _ROUNDING: Final = 2.0**-21
 _BLOCK: Final = 1024
 # Squares of what is far below this vanish in single precision.
 _TINY: Final = 1e-10
+# No length is divided by less, so that 0 stays 0.
+_LEAST: Final = 1e-300
 # Gradients by both ways differ by no more, relative to the largest entry.
 _ALIKE: Final = 1e-3
 
@@ -74,33 +76,54 @@ class Rows:
 @final
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """Each example's gradient ``sum_t g_t a_t^T`` by a weight: its inputs a and gradients g."""
+    """Each example's gradient ``sum_t s_t g_t a_t^T`` by a weight, of vectors a and g of length 1.
+
+    What one example has decides nothing about another: not how its own lengths are computed either.
+    """
 
     inputs: Any
     outputs: Any
+    sizes: Any
+
+    @classmethod
+    def of(cls, inputs: Any, outputs: Any) -> Outer:
+        """Return the gradients of some inputs and gradients of outputs, of any length."""
+        return cls(_unit(inputs), _unit(outputs), length(inputs) * length(outputs))
 
     @property
     def shape(self) -> Any:
         return torch.Size((self.outputs.shape[2], self.inputs.shape[2]))
 
     def lengths(self, limit: float) -> Any:
-        """Return the lengths, or a little more where places nearly cancel."""
-        a, g = self.inputs, self.outputs
-        of_places = length(a) * length(g)
-        if a.shape[1] == 1:
-            return of_places[:, 0]
-        rounding = _ROUNDING * math.sqrt(a.shape[2] + g.shape[2]) * of_places.sum(dim=1).square()
-        if limit < _TINY or float(of_places.max()) > 1.0 / _TINY:
-            a, g = a.double(), g.double()
-        squares = ((a @ a.mT) * (g @ g.mT)).double().sum(dim=(1, 2))
-        return (squares.clamp(min=0.0) + rounding).sqrt()
+        """Return the lengths, or a little more where places nearly cancel.
+
+        It is infinite where a number of the gradient is, as in a row.
+        """
+        most = self.sizes.sum(dim=1)
+        if self.sizes.shape[1] == 1:
+            found = most
+        else:
+            a, g = self.inputs, self.outputs
+            cosines = ((a @ a.mT) * (g @ g.mT)).double()
+            squares = (self.sizes.unsqueeze(1) @ cosines @ self.sizes.unsqueeze(2)).flatten()
+            rounding = _ROUNDING * math.sqrt(sum(self.shape)) * most.square()
+            found = (squares.clamp(min=0.0) + rounding).sqrt()
+        for example in torch.nonzero(~(most < torch.finfo(self.outputs.dtype).max)).flatten():
+            a, g = (one[example].double() for one in (self.inputs, self.outputs))
+            row = ((g * self.sizes[example].unsqueeze(1)).T @ a).to(self.outputs.dtype)
+            if not bool(torch.isfinite(row).all()):
+                found[example] = math.inf
+        return found
 
     def kept(self, which: Any) -> Outer:
-        return Outer(_kept(self.inputs, which), _kept(self.outputs, which))
+        sizes = torch.where(which.unsqueeze(1), self.sizes, 0.0)
+        return Outer(_kept(self.inputs, which), _kept(self.outputs, which), sizes)
 
     def summed(self, weights: Any) -> Any:
         inputs = self.inputs.flatten(0, 1)
-        return torch.stack([_times(self.outputs, one).T @ inputs for one in weights])
+        return torch.stack(
+            [_times(self.outputs, one.unsqueeze(1) * self.sizes).T @ inputs for one in weights]
+        )
 
 
 @final
@@ -130,7 +153,8 @@ class LookedUp:
 
     def summed(self, weights: Any) -> Any:
         zeros, at = self.outputs.new_zeros(self.shape), self.places.flatten()
-        return torch.stack([zeros.index_add(0, at, _times(self.outputs, one)) for one in weights])
+        each = (one.unsqueeze(1).expand_as(self.places) for one in weights)
+        return torch.stack([zeros.index_add(0, at, _times(self.outputs, one)) for one in each])
 
 
 Part = Rows | Outer | LookedUp
@@ -159,13 +183,18 @@ def length(rows: Any) -> Any:
     return torch.linalg.vector_norm(rows, dim=-1, dtype=torch.float64)
 
 
+def _unit(rows: Any) -> Any:
+    """Return rows of length 1, and of 0 where they are 0."""
+    return (rows / length(rows).clamp(min=_LEAST).unsqueeze(2)).to(rows.dtype)
+
+
 def _kept(rows: Any, which: Any) -> Any:
     return torch.where(which.view(-1, 1, 1), rows, 0.0)
 
 
 def _times(outputs: Any, weights: Any) -> Any:
-    """Return all examples' rows one below the other, each example's times its weight."""
-    return (outputs * weights.to(outputs.dtype).view(-1, 1, 1)).flatten(0, 1)
+    """Return the rows of all places of all examples one below the other, times their weights."""
+    return (outputs * weights.unsqueeze(2).to(outputs.dtype)).flatten(0, 1)
 
 
 @final
@@ -222,7 +251,8 @@ class Layers:
             layer, calls = self._named[name], [call for call in seen if call[0] == name]
             alone = all(owners[id(one)] == 1 for one in layer.parameters())
             inner = any(_is_inner(one) for call in calls for one in seen[call])
-            if inner or not alone or inside(name, "weight") not in trained:
+            flat = any(seen[call][1].dim() < 3 or not seen[call][1].numel() for call in calls)
+            if inner or flat or not alone or inside(name, "weight") not in trained:
                 continue
             places = sum(math.prod(seen[call][1].shape[1:-1]) for call in calls)
             if isinstance(layer, nn.Embedding) or places**2 <= layer.weight.numel():
@@ -247,6 +277,8 @@ class Layers:
         parts = dict[str, Part](zip(found, map(Rows, found.values()), strict=True))
         for name in dict.fromkeys(name for name, _ in self.probes):
             layer, weight, bias = self._named[name], inside(name, "weight"), inside(name, "bias")
+            if weight not in found:  # it is trained no more
+                raise LayerDiffersError(name)
             own = [place for place, call in enumerate(self.probes) if call[0] == name]
             outputs = _places([probed[place] for place in own]).to(found[weight].dtype)
             inputs = [seen[place] for place in own]
@@ -259,7 +291,7 @@ class Layers:
                     outputs = torch.where((looked != layer.padding_idx).unsqueeze(2), outputs, 0.0)
                 parts[weight] = LookedUp(looked, outputs, layer.num_embeddings)
                 continue
-            parts[weight] = Outer(_places(inputs).to(outputs.dtype), outputs)
+            parts[weight] = Outer.of(_places(inputs).to(outputs.dtype), outputs)
             if bias in found:
                 parts[bias] = Rows(outputs.sum(dim=1))
         return parts
@@ -279,7 +311,7 @@ def _has_rule(layer: Any) -> bool:
     if "forward" in layer.__dict__ or "weight" not in layer._parameters:
         return False
     by_row = type(layer) is nn.Embedding and not layer.scale_grad_by_freq
-    return by_row or type(layer) is nn.Linear
+    return by_row or (type(layer) is nn.Linear and "bias" in layer._parameters)
 
 
 def _is_inner(tensor: Any) -> bool:

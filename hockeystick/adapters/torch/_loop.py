@@ -55,7 +55,8 @@ _ALONE: Final = (
     "microbatch=1 ensures it."
 )
 _OWN: Final = (
-    "The loss of a batch is the {} of losses, each of one example's outputs and targets alone."
+    "The loss of a batch is the {} of losses, each of one example's outputs and targets alone, and "
+    "what rounding tells of how many there are is not covered, unless it is a sum."
 )
 _NEIGHBOURS: Final = (
     "Noise is over the clipping norm, and an example's group is its own: neighbours differ by one "
@@ -86,7 +87,7 @@ class Private:
         self._norm, self._memory, self._loss = self._clip.norm, Tensors(), (0.0, 0)
         self._layers: Layers | None = None
         self._summed: Any = None  # the parameters, and the sums that the next step releases
-        self._gradients = Tensors()
+        self._gradients, self._written = Tensors(), dict[str, int]()
         self._released: tuple[Tensors, Tensors] | None = None
         self._own: OwnLoop | None = None
         this = weakref.ref(self)
@@ -148,6 +149,8 @@ class Private:
             more = (*more, _OWN.format(self._own.reduction))
         if self._arithmetic.name == "real":
             more, how = (*more, _IN_REAL), "in real arithmetic"
+        elif self._own is not None and self._own.reduction == "mean":
+            more, how = (*more, _ALONE), "assuming a mean that is not rounded"
         elif self._microbatch != 1:
             more, how = (*more, _ALONE), "assuming gradients that no microbatch changes"
         else:
@@ -176,10 +179,11 @@ class Private:
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
         try:
             self._sum(loss_fn, self.loader.next() if batch is None else batch)
+            self._release_sums()
             with _checks.stepping(self.optimizer):
                 self.optimizer.step()
+            self._end_step()
         finally:
-            self._summed = None
             self._free.release()
 
     def own_loop(
@@ -261,7 +265,7 @@ class Private:
             facts["trained parameters"] = list(params)
             self._arithmetic.check(self.steps, params)
             device = next(iter(params.values())).device
-            _checks.check_precision(device)
+            _checks.check_precision(device, is_exact=self._arithmetic.name == "exact")
             if self._seed is None:
                 self._release.check(self.model)
             given = batch.examples if examples is None else examples
@@ -323,6 +327,7 @@ class Private:
         if self._released is not None:
             self._norm = next_norm(self._clip, self._norm, self._memory, *self._released)
             self._arithmetic.done(self.steps)
+            self._written = {name: one._version for name, one in self._released[0].items()}
             self._released = None
 
     @property
@@ -452,28 +457,25 @@ class Private:
 
 
 def _before_step(this: Any, optimizer: Any, places: Any, named: Any) -> Any:
-    """Release what was summed for an optimizer's step, or refuse the step."""
+    """Release what is summed for a step in a loop of one's own, or refuse the step."""
     loop = this()
-    told: Any = None
-    if loop is None or loop.optimizer is not optimizer:
+    if loop is None or not _checks.are_of(optimizer, loop.model):
         return None
-    if loop._own is not None and loop._summed is None:
-        closure = named.get("closure", next(iter(places[1:]), None))
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-            told = (optimizer, lambda: loss), {}
-        loop._own.sum()
-    if loop._summed is not None:
-        loop._release_sums()
-    else:
-        _checks.check_stepping(optimizer)
-    return told
+    if loop._own is None or loop._released is not None:  # by another hook of the same step
+        _checks.check_stepping(optimizer, released=loop._released is not None)
+        return None
+    closure, loss = named.get("closure", next(iter(places[1:]), None)), None
+    if closure is not None:
+        with torch.enable_grad():
+            loss = closure()
+    loop._own.sum()
+    loop._release_sums()
+    return None if closure is None else ((optimizer, lambda: loss), {})
 
 
 def _after_step(this: Any, optimizer: Any, *_: object) -> None:
     loop = this()
-    if loop is not None and loop.optimizer is optimizer:
+    if loop is not None and loop._own is not None and _checks.are_of(optimizer, loop.model):
         loop._end_step()
 
 

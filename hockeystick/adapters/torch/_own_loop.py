@@ -77,6 +77,7 @@ class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
         self._examples: Any = ()
         self._like: Any = ()
         self._written: list[int] = []
+        self._modes: list[bool] = []
         self._called: tuple[int, int | None] | None = None  # by which key, how many at once
         self._gradients: tuple[Any, ...] | None = None
 
@@ -105,8 +106,12 @@ class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
         found, size = private._outputs(self._like[0], key)
         self._called, found = (key, size), found if len(batch) else without_rows(found)
         flat, tree = trees.tree_flatten(found)
-        floats = [one for one in flat if one.is_floating_point()]
+        if any(one.is_complex() for one in flat):
+            raise ParameterError("model", "complex outputs", "one with real outputs")
+        # In 16 bits the rounding of a mean would tell how many examples there are.
+        floats = [_in_single_precision(one) for one in flat if one.is_floating_point()]
         noted = iter(_Recorded.apply(self, torch.zeros((), requires_grad=True), *floats))
+        self._modes = [one.training for one in private.model.modules()]
         return trees.tree_unflatten(
             [next(noted) if one.is_floating_point() else one for one in flat], tree
         )
@@ -123,13 +128,25 @@ class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
         batch, called, gradients = self._batch, self._called, self._gradients
         if batch is None or called is None or gradients is None:
             raise IncompatibleError(_NO_BACKWARD)
+        if self._modes != [one.training for one in private.model.modules()]:
+            raise IncompatibleError("the model was put in another mode since it was called")
         for name, one in private.model.named_parameters():
-            if one.grad is not None and one.grad is not private._gradients.get(name):
+            if one.grad is not None and not self._is_own(name, one.grad):
                 raise IncompatibleError(_TOUCHED)
         scale = len(batch) if self.reduction == "mean" else 1
         examples = (batch.examples[0], *(one * scale for one in gradients)) if len(batch) else ()
         self._batch = self._gradients = None
         private._sum(_inner, batch, examples, *called)
+
+    def _is_own(self, name: str, gradient: Any) -> bool:
+        """Return whether a gradient is what the last step released, or was set to 0 since."""
+        (private,) = self._private
+        same = gradient is private._gradients.get(name)
+        return same and (gradient._version == private._written.get(name) or not gradient.any())
+
+
+def _in_single_precision(one: Any) -> Any:
+    return one.to(torch.promote_types(one.dtype, torch.float32))
 
 
 def _inner(outputs: Any, *gradients: Any) -> Any:

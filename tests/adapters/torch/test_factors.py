@@ -16,7 +16,9 @@ from torch.nn.functional import cross_entropy
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant, Quantile
+from hockeystick.adapters.torch._clipping import clipped_sum
 from hockeystick.adapters.torch._factors import Layers, LookedUp, Outer, Rows
+from hockeystick.adapters.torch._noise import Real
 from tests.adapters.torch.loops import make_private
 
 EXAMPLES, WORDS, CLASSES = 12, 20, 3
@@ -137,13 +139,33 @@ def test_a_layer_that_is_called_otherwise_is_taken_in_rows() -> None:
 def test_no_length_is_too_small_where_places_cancel(size: float, apart: float) -> None:
     torch.manual_seed(2)
     once, outputs = torch.randn(3, 1, 40), torch.randn(3, 1, 30) * size
-    inputs = torch.cat([once, once * (1.0 + apart)], dim=1)
-    part = Outer(inputs, torch.cat([outputs, -outputs], dim=1))
-    exact = torch.einsum("bti,btj->bij", part.outputs.double(), inputs.double())
-    lengths = part.lengths(1e-20 if size < 1e-20 else 1.0)
+    inputs, both = torch.cat([once, once * (1.0 + apart)], dim=1), torch.cat([outputs, -outputs], 1)
+    exact = torch.einsum("bti,btj->bij", both.double(), inputs.double())
+    lengths = Outer.of(inputs, both).lengths(1.0)
     assert bool((lengths >= exact.flatten(1).norm(dim=1) * (1.0 - 1e-6)).all())
-    alone = Outer(once, outputs).lengths(1e-20 if size < 1e-20 else 1.0)
+    alone = Outer.of(once, outputs).lengths(1.0)
     assert torch.allclose(alone, once.double().norm(dim=(1, 2)) * outputs.double().norm(dim=(1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("places", "entries", "inputs", "outputs"),
+    [(2, 8, 1e-12, 1e20), (64, 4096, 2.6e-23, 5.8e20), (1, 1000, 3e38, 1e-30), (3, 8, 1e25, 1e20)],
+)
+def test_each_example_is_clipped_by_itself_whatever_its_numbers(
+    places: int, entries: int, inputs: float, outputs: float
+) -> None:
+    norm = 2.3e-4
+    own = torch.full((1, places, entries), inputs), torch.full((1, places, 4), outputs)
+    beside = torch.full((1, places, entries), 1e3), torch.full((1, places, 4), 1e20)
+    alone, both = ([*own], [torch.cat(pair) for pair in zip(own, beside, strict=True)])
+    sums = [
+        clipped_sum({"w": Outer.of(*given)}, norm, Real(), Constant(norm))[0]["w"].double()
+        for given in (alone, [*beside], both)
+    ]
+    row = torch.einsum("bti,btj->bji", *own)
+    expected = norm if bool(torch.isfinite(row).all()) else 0.0
+    assert float(sums[0].norm()) == pytest.approx(expected, rel=1e-3)
+    assert float((sums[2] - sums[1]).norm()) == pytest.approx(expected, rel=1e-3, abs=1e-3 * norm)
 
 
 def test_lengths_and_sums_of_what_is_looked_up_are_those_of_a_matrix() -> None:

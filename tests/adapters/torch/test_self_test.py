@@ -289,7 +289,7 @@ def test_a_step_in_16_bits_is_refused_or_named(monkeypatch: Patch) -> None:
     wide: Any = {"model": nn.Linear(300, 2), "dataset": _data(300), "arithmetic": "real"}
     with pytest.raises(IncompatibleError, match="autocast"):
         record(_made(**wide), train=train, **FEW)
-    monkeypatch.setattr(_checks, "check_precision", lambda device: None)
+    monkeypatch.setattr(_checks, "check_precision", lambda device, **_: None)
     found = record(_made(**wide), train=train, **FEW)
     assert {Rule.SENSITIVITY, Rule.MIXED} & set(found.names)
 

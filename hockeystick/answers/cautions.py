@@ -10,7 +10,7 @@ from typing import Any, Final, final
 
 from hockeystick.accountants.ask import Answer, asked
 from hockeystick.accountants.comparison import LEAST_RATE
-from hockeystick.conversions import convert
+from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError, UnsupportedError
 from hockeystick.mechanisms import (
     MatrixFactorization,

@@ -184,6 +184,7 @@ class Private:
                 self.optimizer.step()
             self._end_step()
         finally:
+            self._released = None
             self._free.release()
 
     def own_loop(
@@ -321,6 +322,16 @@ class Private:
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
         self._gradients, self._released = gradients, (gradients, answers)
+        self._written = {name: one._version for name, one in gradients.items()}
+
+    def _is_released(self) -> bool:
+        """Return whether the optimizer has what was released for it, and nothing else."""
+        return self._released is not None and all(
+            value.grad is None
+            if name not in self._gradients
+            else value.grad is self._gradients[name] and value.grad._version == self._written[name]
+            for name, value in self.model.named_parameters()
+        )
 
     def _end_step(self) -> None:
         """Take over what was released, once the optimizer has used it."""
@@ -461,21 +472,22 @@ def _before_step(this: Any, optimizer: Any, places: Any, named: Any) -> Any:
     loop = this()
     if loop is None or not _checks.are_of(optimizer, loop.model):
         return None
-    if loop._own is None or loop._released is not None:  # by another hook of the same step
-        _checks.check_stepping(optimizer, released=loop._released is not None)
+    if loop._is_released() or (loop._own is None and loop._summed is None):
+        _checks.check_stepping(optimizer, released=loop._is_released())
         return None
     closure, loss = named.get("closure", next(iter(places[1:]), None)), None
-    if closure is not None:
-        with torch.enable_grad():
-            loss = closure()
-    loop._own.sum()
+    if loop._own is not None:
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        loop._own.sum()
     loop._release_sums()
     return None if closure is None else ((optimizer, lambda: loss), {})
 
 
 def _after_step(this: Any, optimizer: Any, *_: object) -> None:
     loop = this()
-    if loop is not None and loop._own is not None and _checks.are_of(optimizer, loop.model):
+    if loop is not None and _checks.are_of(optimizer, loop.model):
         loop._end_step()
 
 

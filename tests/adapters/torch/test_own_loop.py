@@ -14,7 +14,7 @@ from torch import nn
 
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.torch.loops import EXAMPLES, LOSS, make_data, make_loop
+from tests.adapters.torch.loops import EXAMPLES, LOSS, make_data, make_loop, make_private
 
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=1, steps=12, noise_multiplier=1)
 
@@ -182,3 +182,65 @@ def test_a_batch_that_no_step_used_is_refused() -> None:
 def test_a_reduction_is_the_mean_or_the_sum() -> None:
     with pytest.raises(ParameterError, match="reduction"):
         make_loop(PLAN, _model()).own_loop(reduction="none")
+
+
+class _Around(torch.optim.Optimizer):  # type: ignore[misc]  # torch may have no types
+    """An optimizer that has another one do all, and no hooks of its own."""
+
+    def __init__(self, inner: Any) -> None:
+        self.__dict__["inner"] = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["inner"], name)
+
+    def step(self, *given: Any) -> Any:
+        return self.inner.step(*given)
+
+
+def _own_step(private: Any, batch: Any) -> None:
+    model, batches = private.own_loop()
+    inputs, targets = next(iter(batches))
+    LOSS(model(inputs), targets).backward()
+    private.optimizer.step()
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+@pytest.mark.parametrize("step", [lambda private, _: private.step(LOSS), _own_step])
+def test_no_optimizer_steps_with_gradients_that_are_not_private(
+    wrapped: bool, step: Callable[[Any, Any], None]
+) -> None:
+    model, dataset = nn.Linear(3, 2), make_data()
+    inner = torch.optim.SGD(model.parameters(), lr=1.0)
+    private = make_private(model, _Around(inner) if wrapped else inner, dataset, PLAN)
+    if not wrapped:
+        private.optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    LOSS(model(dataset[:][0]), dataset[:][1]).backward()
+    raw, before = model.weight.grad.clone(), model.weight.detach().clone()
+    if step is _own_step:
+        model.zero_grad()
+    if wrapped or step is not _own_step:
+        step(private, None)
+        assert private.steps == 1
+        assert not torch.allclose(before - model.weight.detach(), raw, atol=1e-6)
+        return
+    model.zero_grad()
+    step(private, None)  # which this loop does not know: without gradients it does nothing
+    assert torch.equal(before, model.weight.detach()) or private.steps == 1
+
+
+def test_outputs_in_16_bits_do_not_tell_how_many_examples_there_are() -> None:
+    found = []
+    for examples in (1021, 1022):
+        rows = torch.utils.data.TensorDataset(torch.ones(examples, 1))
+        model = nn.Linear(1, 1, bias=False)
+        plan = hs.DPSGD(examples=examples, sampling="full-batch", steps=1, noise_multiplier=0)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+        private = make_private(model, optimizer, rows, plan, clipping=1.02, microbatch=1)
+        own, batches = private.own_loop()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = own(next(iter(batches))).float().mean()
+        loss.backward()
+        optimizer.step()
+        found.append(float(model.weight.grad) * examples / 1.02)
+    assert found[1] - found[0] <= 1.0 + 1e-4
+    assert "not rounded" in private.spent(1e-5).accountant

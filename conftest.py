@@ -31,6 +31,7 @@ PLUGS: Final = {
     "optuna": "optuna",
     "ray": "ray",
     "torch": "torch",
+    "transformers": "huggingface",
 }
 # Whatever is tested here is left to the run that has every extra.
 FOLDERS: Final = ("hockeystick/adapters/", "tests/adapters/", "benchmarks/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
@@ -69,7 +70,7 @@ def no_number(kind: _Kind) -> _Kind:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class _Answer:
+class _Answer(ABC):
     """What a proven interval and an approximation both say of themselves."""
 
     _: KW_ONLY
@@ -116,9 +117,9 @@ class _Answer:
         }
 
     @property
+    @abstractmethod
     def _said(self) -> tuple[str, str]:
         """The number to quote behind a sign, and what is proven of it."""
-        raise NotImplementedError
 
     def _words(self) -> tuple[str, str]:
         """Return the number to quote and at what it holds; and what is proven, and who says so."""

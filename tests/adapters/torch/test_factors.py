@@ -148,13 +148,18 @@ def test_no_length_is_too_small_where_places_cancel(size: float, apart: float) -
 
 
 @pytest.mark.parametrize(
-    ("places", "entries", "inputs", "outputs"),
-    [(2, 8, 1e-12, 1e20), (64, 4096, 2.6e-23, 5.8e20), (1, 1000, 3e38, 1e-30), (3, 8, 1e25, 1e20)],
+    ("places", "entries", "inputs", "outputs", "norm"),
+    [
+        (2, 8, 1e-12, 1e20, 2.3e-4),
+        (64, 4096, 2.6e-23, 5.8e20, 2.3e-4),
+        (1, 1000, 3e38, 1e-30, 2.3e-4),
+        (3, 8, 1e25, 1e20, 2.3e-4),
+        (1, 8, 1e19, 1e20, 100.0),
+    ],
 )
 def test_each_example_is_clipped_by_itself_whatever_its_numbers(
-    places: int, entries: int, inputs: float, outputs: float
+    places: int, entries: int, inputs: float, outputs: float, norm: float
 ) -> None:
-    norm = 2.3e-4
     own = torch.full((1, places, entries), inputs), torch.full((1, places, 4), outputs)
     beside = torch.full((1, places, entries), 1e3), torch.full((1, places, 4), 1e20)
     alone, both = ([*own], [torch.cat(pair) for pair in zip(own, beside, strict=True)])

@@ -20,6 +20,8 @@ _EVALUATIONS: Final = 200
 _STEPS: Final = 60
 _PRECISE_STEPS: Final = 20_000
 _LONGEST_STEP: Final = 2.0
+# An exponential of it is a float.
+_LARGEST_LOG: Final = 700.0
 
 
 def increasing_root(
@@ -97,10 +99,13 @@ def falling_crossing(
     return math.inf if side > 0.0 else 0.0
 
 
-def falling_root(function: Precise, goal: mpf) -> mpf:
+def falling_root(
+    function: Precise, goal: mpf, near: mpf | None = None, rough: Function | None = None
+) -> mpf:
     """Return the x >= 0 at which a falling positive function reaches a goal, to mpmath's precision.
 
-    It is 0 where the function is at most the goal there.
+    It is 0 where the function is at most the goal there. The search begins near a known x, or where
+    a rough function of floats reaches the goal.
     """
     from hockeystick.numerics.multiprecision import mp
 
@@ -109,43 +114,42 @@ def falling_root(function: Precise, goal: mpf) -> mpf:
     log_goal = mp.log(goal)
 
     def excess(log_x: float) -> float:
-        value = function(mp.exp(log_x))
+        value = rough(math.exp(log_x)) if rough else function(mp.exp(log_x))
         return float(log_goal - mp.log(value)) if value > 0 else math.inf
 
-    with working_digits(20):
-        start = increasing_root(excess, 0.0, stride=2.0, tolerance=1e-9)
-    low, high = _bracket(function, goal, mp.exp(start))
-    return _by_false_position(lambda x: function(x) - goal, low, high)
+    if near is None:
+        farthest = _LARGEST_LOG if rough else math.inf
+        with working_digits(20):
+            near = mp.exp(
+                increasing_root(excess, 0.0, stride=2.0, tolerance=1e-13, farthest=farthest)
+            )
+    return _by_false_position(lambda x: function(x) - goal, near)
 
 
-def _bracket(function: Precise, goal: mpf, near: mpf) -> tuple[mpf, mpf]:
-    """Return an x at which a falling function is above the goal, and one at which it is not."""
-    from hockeystick.numerics.multiprecision import mp
-
-    low = high = near
-    slack = mp.mpf(10) ** -8
-    while function(low) <= goal:
-        low, slack = low * (1 - slack), min(2 * slack, mp.mpf("0.5"))
-    slack = mp.mpf(10) ** -8
-    while function(high) > goal:
-        high, slack = high * (1 + slack), 2 * slack
-    return low, high
-
-
-def _by_false_position(function: Precise, low: mpf, high: mpf) -> mpf:
-    """Return the root of a function above 0 at low and not at high: the Illinois rule.
+def _by_false_position(function: Precise, near: mpf) -> mpf:
+    """Return the root of a falling function, from a point near it: the Illinois rule.
 
     Every third step halves the bracket: next to the end of a bounded loss the function is flat.
     """
     from hockeystick.numerics.multiprecision import mp
 
-    above, below = function(low), function(high)
+    low = high = near
+    above = below = function(near)
+    slack = mp.mpf(10) ** -12
+    while above <= 0:
+        low, slack = low * (1 - slack), min(2 * slack, mp.mpf("0.5"))
+        above = function(low)
+    while below > 0:
+        high, slack = high * (1 + slack), 2 * slack
+        below = function(high)
     kept = 0
     for step in range(_PRECISE_STEPS):
-        if below == 0 or high - low <= 64 * mp.eps * high:
+        least = 32 * mp.eps * high
+        if below == 0 or high - low <= 2 * least:
             break
         middle = (low + high) / 2
         new = middle if step % 3 == 2 else (low * below - high * above) / (below - above)
+        new = min(max(new, low + least), high - least)
         value = function(new)
         if value > 0:
             low, above = new, value

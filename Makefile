@@ -96,7 +96,7 @@ docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; 
 gallery: $(VENV)/.installed-test ## make the pictures of docs/gallery.md anew, with Chromium
 	@$(BIN)/python -m tests.gallery.pictures
 
-oracles: $(VENV)/.installed-test ## compute what the stored values of tests/oracles lack: delete a row to have it anew
+oracles: $(VENV)/.installed-test ## compute the rows of discrete outputs that tests/oracles/zoo.json lacks
 	@$(BIN)/python -m tests.oracles.zoo
 
 browser: ## install Debian's Chromium where there is none, for the tests of the reports' pages

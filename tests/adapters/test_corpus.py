@@ -1,14 +1,9 @@
-"""What loops of torch, Opacus and Flower leave on disks, and that it is gone on with.
-
-Made by ``python -m tests.adapters.test_corpus FOLDER``, as the rest in ``tests/corpus`` was.
-"""
+"""What three steps or rounds of torch, Opacus and Flower left on disks is gone on with."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +15,7 @@ pytest.importorskip("flwr")
 
 import torch
 from flwr.app import ArrayRecord, Message, RecordDict
-from flwr.serverapp import GaussianPrivacyEvent, NeighboringRelation, PrivacyConfig, SamplingMethod
+from flwr.serverapp import NeighboringRelation, PrivacyConfig, SamplingMethod
 from torch.nn.functional import cross_entropy
 
 import hockeystick as hs
@@ -28,7 +23,7 @@ from hockeystick.adapters import flower, opacus
 from hockeystick.adapters.torch import Counting, make_correlated, make_private
 from hockeystick.errors import ParameterError
 from tests.adapters.flower.clients import server
-from tests.corpus.kept import CLIENTS, STEPS, STORED, write
+from tests.corpus.kept import CLIENTS, STEPS, STORED
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
@@ -99,39 +94,6 @@ def answer(folder: Path, steps: int) -> Any:
         )
 
 
-def make(folder: Path) -> None:
-    """Make all of it: three steps or rounds of each, of which the checkpoint of torch has two."""
-    private = loop(folder)
-    for step, batch in enumerate(islice(private.loader, 3)):
-        if step == 2:
-            private.save()
-        private.step(cross_entropy, batch)
-    private.close(final=False)
-    private = correlated_loop(folder)
-    for _ in range(3):
-        private.step(cross_entropy)
-    torch.save(
-        {"model": private.model.state_dict(), "private": private.state_dict()},
-        folder / "correlated.pt",
-    )
-    private.close()
-    made, (model, optimizer, loader) = engine_on_ledger(folder)
-    for inputs, labels in islice(loader, 3):
-        optimizer.zero_grad()
-        cross_entropy(model(inputs), labels).backward()
-        optimizer.step()
-    made.close(final=False)
-    rounds = strategy(folder)
-    for _ in range(3):
-        rounds._rounds.draw(size=2)
-    rounds.close(final=False)
-    answer(folder, 3)
-    theirs = flower.HockeystickAccountant(CONFIG)
-    theirs.compose(GaussianPrivacyEvent(4.0, 9, 10), 3)
-    write(folder / "flower.json", theirs.state_dict())
-    write(folder / "opacus.json", made.accountant.state_dict())
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(STORED, tmp_path / "kept"))
@@ -191,7 +153,3 @@ def test_accountants_go_on_from_their_states() -> None:
     rounds.load_state_dict(stored("flower.json"))
     steps.load_state_dict(stored("opacus.json"))
     assert (rounds.num_releases, len(steps)) == (3, 3)
-
-
-if __name__ == "__main__":
-    make(Path(sys.argv[1]))

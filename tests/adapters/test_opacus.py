@@ -2,10 +2,8 @@
 
 import json
 import math
-import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ import opacus.privacy_engine
 import torch
 from opacus import PrivacyEngine as TheirEngine
 from opacus.accountants import create_accountant
+from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngineAdaptiveClipping
 from opacus.utils.batch_memory_manager import BatchMemoryManager
 
 from hockeystick.adapters.opacus import (
@@ -31,6 +30,8 @@ from hockeystick.adapters.opacus import (
     get_noise_multiplier,
 )
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from tests.adapters.torch.loops import make_data
+from tests.ledger.forks import die, killed, outcome
 
 # Opacus and torch say so of themselves.
 pytestmark = [
@@ -40,13 +41,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:GDP accounting is experimental"),
     pytest.mark.filterwarnings("ignore:PrivacyEngine detected new dataset"),
 ]
-
-
-def _dataset() -> Any:
-    generator = torch.Generator().manual_seed(1)
-    return torch.utils.data.TensorDataset(
-        torch.randn(40, 3, generator=generator), torch.zeros(40, dtype=torch.long)
-    )
 
 
 def _private(
@@ -61,7 +55,7 @@ def _private(
     return engine.make_private(
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10, num_workers=workers),
+        data_loader=torch.utils.data.DataLoader(make_data(40), batch_size=10, num_workers=workers),
         noise_multiplier=noise_multiplier,
         **{"max_grad_norm": 1.0} | options,
     )
@@ -128,51 +122,95 @@ def _backward(model: Any, batch: Any) -> None:
     torch.nn.functional.cross_entropy(model(batch[0]), batch[1]).backward()
 
 
-@pytest.fixture
-def unchanged() -> Iterator[Callable[[Any, Any], None]]:
-    """Watch a model, which must be as it was at the end, as must the account."""
-    watched: list[tuple[Any, Any, Any]] = []
-
-    def watch(engine: Any, model: Any) -> None:
-        watched.append((engine, model, [one.detach().clone() for one in model.parameters()]))
-
-    yield watch
-    for engine, model, before in watched:
-        assert len(engine.accountant) == 0
-        assert all(map(torch.equal, before, model.parameters()))
-
-
-def test_a_batch_that_is_accumulated_is_refused(unchanged: Any) -> None:
-    engine = PrivacyEngine()
-    model, optimizer, loader = _private(engine)
-    unchanged(engine, model)
+def _accumulated(model: Any, optimizer: Any, loader: Any) -> None:
     model.allow_grad_accumulation()
     batch = next(batch for batch in loader)
     for _ in range(2):
         _backward(model, batch)
-    with pytest.raises(IncompatibleError, match="2 batches were accumulated for one step"):
-        optimizer.step()
+    optimizer.step()
 
 
-def test_the_steps_of_their_engine_are_refused(unchanged: Any) -> None:
-    engine = TheirEngine(accountant="hockeystick")
-    model, optimizer, loader = _private(engine)
-    unchanged(engine, model)
-    with pytest.raises(IncompatibleError, match=r"use PrivacyEngine of hockeystick\.adapters"):
-        _train(model, optimizer, loader)
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-def test_a_batch_that_is_left_out_is_refused(workers: int, unchanged: Any) -> None:
-    engine = PrivacyEngine()
-    model, _optimizer, loader = _private(engine, workers=workers)
-    unchanged(engine, model)
+def _left_out(model: Any, optimizer: Any, loader: Any) -> None:
     batches = iter(loader)
     next(batches)
-    with pytest.raises(IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
+    with pytest.raises(IncompatibleError, match=NOT_USED):
         next(batches)
-    with pytest.raises(IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
-        next(iter(loader))
+    next(iter(loader))
+
+
+def _in_pairs(model: Any, optimizer: Any, criterion: Any, loader: Any) -> None:
+    for count, (inputs, labels) in enumerate(loader):
+        criterion(model(inputs), labels).backward()
+        if count % 2:
+            optimizer.step()
+
+
+def _one_by_ghosts(model: Any, optimizer: Any, criterion: Any, loader: Any) -> None:
+    inputs, labels = next(batch for batch in loader if len(batch[0]))
+    criterion(model(inputs), labels).backward()
+    optimizer.step()
+
+
+def _split(model: Any, optimizer: Any, loader: Any) -> None:
+    split = BatchMemoryManager(data_loader=loader, max_physical_batch_size=100, optimizer=optimizer)
+    with split as batches:
+        _train(model, optimizer, batches)
+
+
+def _theirs() -> Any:
+    return TheirEngine(accountant="hockeystick")
+
+
+def _adaptive() -> Any:
+    return PrivacyEngineAdaptiveClipping(accountant="hockeystick")
+
+
+NOT_USED = r"drawn and no optimizer\.step made of it"
+GHOST: dict[str, Any] = {"criterion": torch.nn.CrossEntropyLoss(), "grad_sample_mode": "ghost"}
+ADAPTIVE: dict[str, Any] = {
+    "clipping": "adaptive",
+    "target_unclipped_quantile": 0.5,
+    "clipbound_learning_rate": 0.2,
+    "max_clipbound": 10,
+    "min_clipbound": 0.1,
+    "unclipped_num_std": 2.0,
+}
+# An engine, what it is given, what is done with what it returns, and why that is refused.
+MISUSES: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
+    "accumulated": (PrivacyEngine, {}, _accumulated, "2 batches were accumulated for one step"),
+    "their engine": (_theirs, {}, _train, r"use PrivacyEngine of hockeystick\.adapters"),
+    "left out": (PrivacyEngine, {}, _left_out, NOT_USED),
+    "left out by workers": (PrivacyEngine, {"workers": 1}, _left_out, NOT_USED),
+    "two ghosts": (PrivacyEngine, GHOST, _in_pairs, NOT_USED),
+    "split by workers": (PrivacyEngine, {"workers": 1}, _split, "num_workers=0"),
+    "shuffled": (PrivacyEngine, {"poisson_sampling": False}, _train, "poisson_sampling=False"),
+    "known noise": (
+        PrivacyEngine,
+        {"noise_generator": torch.Generator()},
+        _train,
+        "can subtract the noise",
+    ),
+    "adaptive": (PrivacyEngine, ADAPTIVE, _train, "adaptive clipping in Opacus"),
+    # It asks for batches of more than ten times the noise multiplier.
+    "adaptive ghosts": (
+        _adaptive,
+        GHOST | {"noise_multiplier": 0.01},
+        _one_by_ghosts,
+        "adaptive clipping in Opacus",
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "options", "done", "why"), MISUSES.values(), ids=MISUSES)
+def test_what_no_account_covers_is_refused_and_changes_nothing(
+    made: Any, options: dict[str, Any], done: Any, why: str
+) -> None:
+    engine, model = made(), torch.nn.Linear(3, 2)
+    before = [one.detach().clone() for one in model.parameters()]
+    with pytest.raises(IncompatibleError, match=why):
+        done(*_private(engine, model=model, **options))
+    assert len(engine.accountant) == 0
+    assert all(map(torch.equal, before, model.parameters()))
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -188,65 +226,6 @@ def test_a_batch_that_is_used_twice_is_refused(workers: int) -> None:
     with pytest.raises(IncompatibleError, match="no batch of its own"):
         optimizer.step()
     assert len(engine.accountant) == 1
-
-
-def test_ghost_clipping_of_two_batches_for_one_step_is_refused(unchanged: Any) -> None:
-    engine = PrivacyEngine()
-    model, optimizer, criterion, loader = _private(
-        engine, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
-    )
-    unchanged(engine, model)
-
-    def in_pairs() -> None:
-        for count, (inputs, labels) in enumerate(loader):
-            criterion(model(inputs), labels).backward()
-            if count % 2:
-                optimizer.step()
-
-    with pytest.raises(IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
-        in_pairs()
-
-
-def test_what_no_account_covers_is_refused_where_it_is_asked_for(unchanged: Any) -> None:
-    """Shuffled batches, noise that somebody has, adaptive clipping, workers ahead of a split."""
-    adaptive: Any = {
-        "clipping": "adaptive",
-        "target_unclipped_quantile": 0.5,
-        "clipbound_learning_rate": 0.2,
-        "max_clipbound": 10,
-        "min_clipbound": 0.1,
-        "unclipped_num_std": 2.0,
-    }
-    for why, options in (
-        ("poisson_sampling=False", {"poisson_sampling": False}),
-        ("can subtract the noise", {"noise_generator": torch.Generator()}),
-        ("adaptive clipping in Opacus", adaptive),
-    ):
-        with pytest.raises(IncompatibleError, match=why):
-            _train(*_private(PrivacyEngine(), **options))
-    engine = PrivacyEngine()
-    model, optimizer, loader = _private(engine, workers=1)
-    unchanged(engine, model)
-    split = BatchMemoryManager(data_loader=loader, max_physical_batch_size=100, optimizer=optimizer)
-    with split as batches, pytest.raises(IncompatibleError, match="num_workers=0"):
-        _train(model, optimizer, batches)
-
-
-def test_adaptive_ghost_clipping_is_refused_by_name_before_the_model_changes(
-    unchanged: Any,
-) -> None:
-    from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngineAdaptiveClipping
-
-    engine = PrivacyEngineAdaptiveClipping(accountant="hockeystick")
-    # It asks for batches of more than ten times the noise multiplier.
-    model, optimizer, criterion, loader = _private(
-        engine, 0.01, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
-    )
-    unchanged(engine, model)
-    inputs, labels = next(batch for batch in loader if len(batch[0]))
-    criterion(model(inputs), labels).backward()
-    with pytest.raises(IncompatibleError, match="adaptive clipping in Opacus"):
-        optimizer.step()
 
 
 def test_a_checkpoint_never_lowers_the_count(tmp_path: Path) -> None:
@@ -415,23 +394,6 @@ def test_a_step_with_other_noise_is_refused_uncounted(ledger: hs.Ledger) -> None
     assert (engine.counted, len(engine.accountant)) == (0, 0)
 
 
-def test_a_run_goes_on_by_key_and_journal_alone(ledger: hs.Ledger, tmp_path: Path) -> None:
-    options: Any = {"ledger": ledger, "key": "cats", "steps": STEPS}
-    first = PrivacyEngine()
-    Training(first, **options, journal=tmp_path / "journal").step(2)
-    first.close(final=False)
-    for other in ({}, {"journal": tmp_path / "other"}):
-        with pytest.raises(ParameterError, match="the run for which 'cats' was reserved"):
-            Training(PrivacyEngine(), **options, **other)
-    with pytest.raises(ParameterError, match="a key of its own: it stands for"):
-        Training(PrivacyEngine(), **options | {"steps": 11}, journal=tmp_path / "journal")
-    again = PrivacyEngine()
-    Training(again, **options, journal=tmp_path / "journal").step(1)
-    assert again.counted == 3
-    again.close()
-    assert ledger.status.spent == cost(3, tmp_path)
-
-
 def test_what_is_missing_or_too_much_is_named(ledger: hs.Ledger) -> None:
     for told, given in (
         ("steps must be given with a ledger", {"ledger": ledger, "key": "cats"}),
@@ -457,55 +419,33 @@ def test_an_engine_has_one_reserved_run_at_a_time(ledger: hs.Ledger) -> None:
     assert ledger.history()[-1].key == "dogs"
 
 
-_KILLED = """
-import os, signal, sys, warnings, torch
-warnings.simplefilter("ignore")
-import hockeystick as hs
-from hockeystick.adapters.opacus import PrivacyEngine
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of threads that fork
+def test_a_kill_within_a_step_leaves_it_counted(ledger: hs.Ledger, tmp_path: Path) -> None:
+    released = tmp_path / "released"
 
-torch.set_num_threads(1)
-def train(die):
-    model = torch.nn.Linear(3, 2)
-    data = torch.utils.data.TensorDataset(torch.randn(40, 3), torch.zeros(40, dtype=torch.long))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    real = optimizer.step
-    def step(*arguments, **options):
-        os.write(1, b"r")  # what it gets is released
-        if die and engine.counted == 3:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*arguments, **options)
-    optimizer.step = step
-    engine = PrivacyEngine()
-    ledger = hs.Ledger(sys.argv[1] + "/ledger.db", "x")
-    private, optimizer, loader = engine.make_private(
-        module=model, optimizer=optimizer,
-        data_loader=torch.utils.data.DataLoader(data, batch_size=10),
-        noise_multiplier=1.0, max_grad_norm=1.0,
-        ledger=ledger, key="cats", steps=10, journal=sys.argv[1] + "/journal",
-    )
-    try:
-        while True:
-            for inputs, labels in loader:
-                optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(private(inputs), labels).backward()
-                optimizer.step()
-    except hs.errors.BudgetExhausted:
+    def train(dies: bool) -> None:
+        torch.set_num_threads(1)  # those of the parent are not there after a fork
+        engine = PrivacyEngine()
+        journal = tmp_path / "journal"
+        training = Training(engine, ledger=ledger, key="cats", steps=STEPS, journal=journal)
+        optimizer = training.optimizer.original_optimizer
+        real = optimizer.step
+
+        def step(*arguments: Any, **options: Any) -> Any:
+            with released.open("a") as told:
+                told.write("r")
+            if dies and engine.counted == 3:
+                die()
+            return real(*arguments, **options)
+
+        optimizer.step = step
+        training.step(STEPS - engine.counted)
         engine.close()
 
-for die in (True, False):
-    child = os.fork()
-    if child == 0:
-        train(die)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    unresolved = hs.Ledger(sys.argv[1] + "/ledger.db", "x").status.unresolved
-    os.write(1, (" %d %d\\n" % (os.waitstatus_to_exitcode(status), unresolved)).encode())
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_kill_within_a_step_leaves_it_counted(ledger: hs.Ledger, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _KILLED, os.fspath(tmp_path)]
-    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    assert ended.stdout.splitlines() == ["rrr -9 1", "rrrrrrr 0 0"]
-    assert ledger.status.spent == cost(10, tmp_path)
+    killed(lambda: train(True))
+    assert ledger.status.unresolved == 1
+    assert outcome(lambda: train(False)) == 0
+    assert ledger.status.unresolved == 0
+    assert ledger.status.spent == cost(STEPS, tmp_path)
+    assert len(released.read_text()) == STEPS

@@ -11,7 +11,7 @@ import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import RandomStopping, tuning
 from hockeystick.release.samplers import run_count
-from tests.ledger.forks import die, killed
+from tests.ledger.forks import die, killed, rho
 from tests.release.bits import none_left, seeded
 
 pytest.importorskip("optuna")
@@ -32,13 +32,12 @@ def squared(trial: Any) -> float:
 
 def test_the_best_trial_is_returned_with_what_it_released() -> None:
     best = optimize(squared, RUN, trials=30)
+    least = optimize(squared, RUN, trials=30, maximize=False)
     assert best is not None
-    assert best.score == best.candidate["x"] ** 2 > 1.0
+    assert least is not None
+    assert least.score < best.score == best.candidate["x"] ** 2
     assert best.output == {"cube": best.candidate["x"] ** 3}
     assert best.mechanism == RUN**30
-    least = optimize(squared, RUN, trials=30, maximize=False)
-    assert least is not None
-    assert least.score < best.score
 
 
 def test_nothing_is_logged_of_the_trials(capfd: pytest.CaptureFixture[str]) -> None:
@@ -106,11 +105,8 @@ def test_pruned_trials_and_no_numbers_are_never_the_best() -> None:
         raise optuna.TrialPruned
 
     assert optimize(none, RUN, trials=2) is None
-
-
-def test_where_there_is_no_trial_there_is_no_result() -> None:
-    tuned = RandomStopping(RUN, tuning.Poisson(mean=1e-9))
-    assert optimize(lambda _: pytest.fail("it ran"), tuned, bits=seeded(1)) is None
+    rare = RandomStopping(RUN, tuning.Poisson(mean=1e-9))
+    assert optimize(lambda _: pytest.fail("it ran"), rare, bits=seeded(1)) is None
 
 
 @pytest.mark.parametrize(
@@ -131,14 +127,10 @@ def test_bad_arguments_are_named(name: str, changed: dict[str, Any]) -> None:
         optimize(**usual | changed)
 
 
-def drawn(entropy: int) -> int:
-    """Return how many trials are drawn of a seed."""
-    return run_count(TUNED.distribution, bits=seeded(entropy))
-
-
 def test_what_an_objective_does_to_its_study_changes_no_other_trial() -> None:
     """It stops it, asks for a next trial, and adds one that never ran, of the best score."""
-    tried, entropy = [], next(one for one in range(99) if drawn(one) > 6)
+    tried, counts = [], [run_count(TUNED.distribution, bits=seeded(one)) for one in range(99)]
+    entropy = next(one for one, count in enumerate(counts) if count > 6)
 
     def meddling(trial: Any) -> float:
         score = squared(trial)
@@ -152,7 +144,7 @@ def test_what_an_objective_does_to_its_study_changes_no_other_trial() -> None:
     best = optimize(meddling, TUNED, bits=seeded(entropy))
     assert best is not None
     assert best.score == max(score for _, _, score in tried)
-    assert [number for number, _, _ in tried] == [0] * drawn(entropy)
+    assert [number for number, _, _ in tried] == [0] * counts[entropy]
     values = {x for _, x, _ in tried}
     assert len(values) == len(tried)
     assert 0.5 not in values
@@ -174,35 +166,22 @@ def ledger(tmp_path: Path) -> hs.Ledger:
     return hs.Ledger(tmp_path / "ledger.db", "x", hs.ZCDP(rho=0.5))
 
 
-def rho(ledger: hs.Ledger) -> float:
-    spent = ledger.status.spent
-    assert isinstance(spent, hs.ZCDP)
-    return float(spent.rho)
-
-
-def test_all_trials_are_reserved_before_the_first(ledger: hs.Ledger) -> None:
+def test_all_trials_are_reserved_first_and_those_that_began_are_committed(
+    ledger: hs.Ledger,
+) -> None:
     seen: list[tuple[float, int]] = []
 
-    def watching(trial: Any) -> float:
-        seen.append((rho(ledger), ledger.status.unresolved))
-        return squared(trial)
-
-    charge = ledger.charging(by="ana", note="depth")
-    assert optimize(watching, ONCE, trials=8, ledger=charge, key="search") is not None
-    assert seen == [(0.25, 1)] * 8
-    assert (rho(ledger), ledger.status.unresolved) == (0.25, 0)
-    assert ledger.history()[-1].by == "ana"
-
-
-def test_a_search_that_stops_early_commits_the_trials_that_began(ledger: hs.Ledger) -> None:
     def stopping(trial: Any) -> float:
+        seen.append((rho(ledger), ledger.status.unresolved))
         if trial.number == 2:
             trial.study.stop()
         return squared(trial)
 
-    optimize(stopping, ONCE, trials=8, ledger=ledger, key="search")
-    assert rho(ledger) == 3 / 32
-    assert ledger.history()[-1].mechanism == ONCE**3
+    charge = ledger.charging(by="ana", note="depth")
+    assert optimize(stopping, ONCE, trials=8, ledger=charge, key="search") is not None
+    assert seen == [(0.25, 1)] * 3
+    assert (rho(ledger), ledger.status.unresolved) == (3 / 32, 0)
+    assert (ledger.history()[-1].by, ledger.history()[-1].mechanism) == ("ana", ONCE**3)
 
 
 def test_of_a_random_number_of_trials_all_is_committed_whatever_ran(tmp_path: Path) -> None:

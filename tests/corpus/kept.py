@@ -1,4 +1,4 @@
-"""What lies on people's disks, and the plans that made it: ``python -m tests.corpus.kept FOLDER``.
+"""What lies on people's disks, and the plans that made it, three steps of each (five of "epochs").
 
 The stored files are not made anew: whoever changes what is written adds files beside them, as
 those with a 2, which have the second title of federated rounds. ``costs.json`` has the count and
@@ -8,15 +8,12 @@ the ends of the cost of each.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account
-from hockeystick.answers import document
-from hockeystick.calibration import describe
 from hockeystick.ledger import ReservedRun
 from hockeystick.release.federated import ClientRounds, ClientTraining
 
@@ -118,7 +115,6 @@ RECORDERS: Final[dict[str, tuple[Any, Callable[[], Any], Callable[[Any], Any]]]]
     ),
 }
 RECORDED: Final = {hs.PoissonSubsampled(hs.Gaussian(4.0), 0.1): 5, hs.Laplace(scale=9.0): 2}
-ANSWERED: Final = hs.Gaussian(4.0) ** 3
 PLAN: Final = hs.Gaussian(4.0) ** 3 @ hs.PoissonSubsampled(hs.Laplace(3.0), 0.25)
 GRID: Final = {"noise_multiplier": [2.0, 3.0, -1.0]}
 ASK: Final = hs.calibration.AskEpsilon(hs.Gaussian(1.0), DELTA)
@@ -148,42 +144,3 @@ def ends(answer: Any) -> list[float]:
 def cost_of(run: Any) -> list[Any]:
     """Return how much of a run is counted, and what that costs."""
     return [run.counted, *ends(hs.epsilon(run.released, DELTA, accountant="rdp"))]
-
-
-def make(folder: Path) -> None:
-    """Make all of it but what needs an extra."""
-    costs: dict[str, Any] = {}
-    states: dict[str, Any] = {}
-    for name in RUNS:
-        run = counted(run_of(name, folder), 5 if name == "epochs" else 3)
-        costs[name] = cost_of(run)
-        if name == "steps":
-            states["account"] = run.state()
-        run.close(final=False)
-    for name, (_, made, cost) in RECORDERS.items():
-        recorder = made()
-        for mechanism, count in RECORDED.items():
-            recorder.step(mechanism, count=count)
-        states[name] = recorder.state_dict()
-        costs[name] = [len(recorder), *ends(cost(recorder))]
-    write(folder / "states.json", states)
-    write(folder / "answer.json", document(hs.epsilon(ANSWERED, DELTA), ANSWERED))
-    solved = hs.calibrate(hs.Gaussian, "noise_multiplier", hs.ApproxDP(1.0, DELTA))
-    write(folder / "solve.json", document(solved))
-    hs.save_plan(PLAN, folder / "plan.toml")
-    write(folder / "plan.json", describe(PLAN))
-    for row in hs.sweep(GRID, ASK, out=folder / "sweep.csv"):
-        costs.setdefault("sweep", []).append(row.get("upper"))
-    begun = hs.sweep(GRID, ASK, out=folder / "begun.csv")
-    next(begun), next(begun)
-    getattr(begun, "close")()  # noqa: B009  # Iterator has no close
-    write(folder / "costs.json", costs)
-
-
-def write(path: Path, document: Any) -> None:
-    """Write a document as JSON."""
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    make(Path(sys.argv[1]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.judge import noises
-from tests.judge.outcomes import Outcomes, nothing, union
+from tests.judge.outcomes import NOTHING, Outcomes, union
 from tests.judge.profiles import MOST_TERMS, Laplace, Profile, Real, Sampled, Terms, gaussian, mp
 
 MOST_ATTACKS = 6
@@ -18,34 +18,21 @@ MOST_ATTACKS = 6
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A pair: in closed form where it is known so, and as lists that are dominated or dominate."""
+    """A pair: in closed form where it is known so, and as a list that it dominates."""
 
     profile: Profile | None
-    make_low: Callable[[], Outcomes] | None = None
-    make_high: Callable[[], Outcomes] | None = None
+    make_low: Callable[[], Outcomes]
 
     @cached_property
     def low(self) -> Outcomes:
-        assert self.make_low is not None
         return self.make_low()
 
-    @cached_property
-    def high(self) -> Outcomes:
-        assert self.make_high is not None
-        return self.make_high()
-
     def lower(self, epsilon: float) -> Any:
-        """A number that the worse of both orders is not below."""
+        """A number that the worse of both orders is not below; the truth in closed form."""
         if self.profile is not None:
             e = mp.mpf(epsilon)
             return max(self.profile.delta(e), self.profile.swapped().delta(e))
         return max(self.low.delta(epsilon), self.low.swapped().delta(epsilon))
-
-    def upper(self, epsilon: float) -> Any:
-        """A number that the worse of both orders is not above."""
-        if self.profile is not None:
-            return self.lower(epsilon)
-        return max(self.high.delta(epsilon), self.high.swapped().delta(epsilon))
 
     def renyi(self, order: float) -> float:
         """A number that the larger Renyi divergence of both orders is not below."""
@@ -55,11 +42,7 @@ class Case:
         both = self._listed_with(other)
         if both is not None:
             return of_terms(both)
-        return Case(
-            None,
-            lambda: self.low.times(other.low),
-            _both(self, other, lambda: self.high.times(other.high)),
-        )
+        return Case(None, lambda: self.low.times(other.low))
 
     def _listed_with(self, other: Case) -> Terms | None:
         """The product in closed form, where it is one of few terms."""
@@ -75,29 +58,22 @@ class Case:
             found = _power(self.profile, count)
             if found is not None:
                 return of_terms(found)
-        high = None if self.make_high is None else lambda: self.high.power(count)
-        return Case(None, lambda: self.low.power(count), high)
+        return Case(None, lambda: self.low.power(count))
 
     def sampled(self, rate: float, exact: Real) -> Case:
-        high = None if self.make_high is None else lambda: self.high.mixed(rate)
         if isinstance(self.profile, Terms):
             found = self.profile.sampled(exact)
             if found is not None:
                 return of_terms(found)
         base = self.profile
         profile = None if base is None else Sampled(base, exact)
-        return Case(profile, lambda: self.low.mixed(rate), high)
+        return Case(profile, lambda: self.low.mixed(rate))
 
     def revealed(self, rate: float, exact: Real) -> Case:
         """Run with the probability rate, and all see whether."""
         if isinstance(self.profile, Terms):
             return of_terms(self.profile.revealed(exact))
-        high = None if self.make_high is None else lambda: self.high.revealed(rate)
-        return Case(None, lambda: self.low.revealed(rate), high)
-
-
-def _both(one: Case, two: Case, make: Callable[[], Outcomes]) -> Callable[[], Outcomes] | None:
-    return None if one.make_high is None or two.make_high is None else make
+        return Case(None, lambda: self.low.revealed(rate))
 
 
 def _power(terms: Terms, count: int) -> Terms | None:
@@ -121,32 +97,24 @@ def _power(terms: Terms, count: int) -> Terms | None:
 
 def of_terms(terms: Terms) -> Case:
     """A pair of outcomes that all see, each with its Gaussian."""
-    return Case(terms, lambda: _lists(terms, above=False), lambda: _lists(terms, above=True))
 
+    def low() -> Outcomes:
+        by_square: dict[float, list[tuple[float, float]]] = {}
+        for p, q, square in terms.terms:
+            by_square.setdefault(float(square), []).append((float(p), float(q)))
+        parts = []
+        for square, weights in by_square.items():
+            inner = noises.Gaussian(1.0).dominated(square**0.5) if square else NOTHING
+            p, q = np.array(weights).T
+            outer = Outcomes(np.outer(p, inner.p).ravel(), np.outer(q, inner.q).ravel())
+            parts.append((1.0, outer.fewer()))
+        return union(parts).fewer()
 
-def _lists(terms: Terms, *, above: bool) -> Outcomes:
-    by_square: dict[float, list[tuple[float, float]]] = {}
-    for p, q, square in terms.terms:
-        by_square.setdefault(float(square), []).append((float(p), float(q)))
-    parts = []
-    for square, weights in by_square.items():
-        noise = noises.Gaussian(1.0)
-        if square == 0.0:
-            inner = nothing(above)
-        elif above:
-            inner = noise.dominating(square**0.5)
-        else:
-            inner = noise.dominated(square**0.5)
-        p, q = np.array(weights).T
-        parts.append(
-            Outcomes(np.outer(p, inner.p).ravel(), np.outer(q, inner.q).ravel(), above).fewer()
-        )
-    return union([(1.0, part) for part in parts]).fewer()
+    return Case(terms, low)
 
 
 def of_laplace(scale: float, most: Real) -> Case:
-    noise = noises.Laplace(scale)
-    return Case(Laplace(most), lambda: noise.dominated(1.0), lambda: noise.dominating(1.0))
+    return Case(Laplace(most), lambda: noises.Laplace(scale).dominated(1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,15 +135,19 @@ class Family:
         return max((one.lower(epsilon) for one in self.attacks), default=0.0)
 
     @property
+    def tops(self) -> tuple[Case, ...]:
+        """Pairs the worst of which no neighbours exceed, if they are all in closed form."""
+        found = self.once or ((self.dominating,) if self.dominating else ())
+        return found if all(one.profile is not None for one in found) else ()
+
+    @property
     def bounded(self) -> bool:
-        return self.dominating is not None or bool(self.once) or self.bound is not None
+        return bool(self.tops) or self.bound is not None
 
     def upper(self, epsilon: float) -> Any:
         found: list[Any] = [1.0]
-        if self.once:
-            found.append(max(one.upper(epsilon) for one in self.once))
-        elif self.dominating is not None:
-            found.append(self.dominating.upper(epsilon))
+        if self.tops:
+            found.append(max(one.lower(epsilon) for one in self.tops))
         if self.bound is not None:
             found.append(self.bound(epsilon))
         return min(found)

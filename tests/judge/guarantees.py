@@ -11,8 +11,6 @@ from tests.judge.noises import integer_pair
 from tests.judge.profiles import Real, Terms, failing, gaussian, listed, mp, number
 
 _ORDERS = (1.01, 1.1, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 80.0, 200.0, 1000.0)
-# The least shares of a Renyi budget that numerical attacks leave unused.
-_SPARED = 1e-7
 
 
 def pure(epsilon: float) -> Family:
@@ -42,22 +40,18 @@ def concentrated(rho: float) -> Family:
 
 
 def truncated(rho: float, omega: float) -> Family:
-    """As zCDP, and rare large losses that only orders beyond omega see."""
     base = concentrated(rho)
     if rho == 0.0:
         return base
-    rare = _rare(tuple((a, rho * a) for a in _below(omega)), fine_end=omega)
     bound = by_divergences(lambda a: rho * a if a < omega else math.inf, omega)
-    return Family((*base.attacks, *rare), None, bound=bound)
+    return Family(base.attacks, None, bound=bound)
 
 
 def renyi(pairs: tuple[tuple[float, float], ...]) -> Family:
-    """Gaussian noise with no larger divergences, and rare large losses."""
-    least = min(tau / order for order, tau in pairs)
-    attacks = (of_terms(gaussian(2 * number(least * (1 - 1e-12)))), *_rare(pairs))
-    known = dict(pairs)
+    """Gaussian noise with no larger divergences."""
+    least, known = min(tau / order for order, tau in pairs), dict(pairs)
     bound = by_divergences(lambda a: known[a], math.inf, orders=tuple(known))
-    return Family(attacks, None, bound=bound)
+    return Family((of_terms(gaussian(2 * number(least * (1 - 1e-12)))),), None, bound=bound)
 
 
 def lists(p: Sequence[float], q: Sequence[float]) -> Family:
@@ -125,45 +119,6 @@ def _response_of_rho(rho: Real) -> Case:
     """Randomized response with ``eps tanh(eps/2) = rho``, which is rho-zCDP (Steinke 2024)."""
     epsilon = mp.findroot(lambda e: e * mp.tanh(e / 2) - rho, mp.sqrt(2 * rho) + rho / 2)
     return of_terms(failing(epsilon * (1 - mp.mpf("1e-30")), mp.mpf(0)))
-
-
-def three_outcomes(loss: Real, share: Real) -> Terms:
-    """Losses of +-loss with the masses share and share e^-loss, and else none."""
-    p = (share, share * mp.exp(-loss))
-    rest = 1 - p[0] - p[1]
-    return listed((*p, rest), (p[1], p[0], rest))
-
-
-def _divergence(loss: float, share: float, order: float) -> float:
-    low = share * math.exp(-loss)
-    grown = share * math.expm1((order - 1) * loss) + low * math.expm1((1 - order) * loss)
-    return math.log1p(grown) / (order - 1)
-
-
-@lru_cache(maxsize=128)
-def _rare(limits: tuple[tuple[float, float], ...], fine_end: float = math.inf) -> tuple[Case, ...]:
-    """Three outcomes of a few losses, each as probable as the limits allow."""
-    found = []
-    top = [(a, limits[0][1] / limits[0][0] * a) for a in _dense(fine_end)] if fine_end > 1 else []
-    for loss in (0.5, 2.0, 5.0):
-        low, high = 0.0, (1.0 - 1e-9) / (1.0 + math.exp(-loss))
-        checked = [*limits, *top]
-        if any(loss * (a - 1) > 600 for a, _ in checked):
-            continue
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            fits = all(_divergence(loss, middle, a) <= tau * (1 - _SPARED) for a, tau in checked)
-            low, high = (middle, high) if fits else (low, middle)
-        if low > 1e-12:
-            found.append(of_terms(three_outcomes(mp.mpf(loss), mp.mpf(low))))
-    return tuple(found)
-
-
-def _dense(omega: float) -> list[float]:
-    """Orders up to a finite omega: divergences are smooth between them."""
-    if omega == math.inf:
-        return []
-    return [1 + (omega - 1) * k / 400 for k in range(1, 401)]
 
 
 LEAVES: dict[str, Callable[..., Any]] = {

@@ -1,8 +1,4 @@
-"""Laws of noise on a line, as masses of cells, and the pairs of two shifts of one noise.
-
-Every noise here has a log-concave density, so that the privacy loss of two shifts is monotone in
-the output: within a cell it lies between its values at the ends.
-"""
+"""Laws of noise on a line, as masses of cells, and the pairs of two shifts of one noise."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from tests.judge.outcomes import Array, Outcomes, split
+from tests.judge.outcomes import Array, Outcomes
 from tests.judge.profiles import Real, Terms, listed, mp, number
 
 CELLS = 600
@@ -29,19 +25,10 @@ class Noise(ABC):
     def masses(self, edges: Array, shift: float) -> Array:
         """Masses of the cells under the noise moved by a shift."""
 
-    @abstractmethod
-    def loss(self, x: Array, shift: float) -> Array:
-        """The log-ratio at outputs of the noise moved by a shift > 0 and of the noise itself."""
-
     def dominated(self, shift: float) -> Outcomes:
         """Which cell the output is in: a shift against none."""
         edges = self.cells(0.0, shift)
-        return Outcomes(self.masses(edges, shift), self.masses(edges, 0.0), False)
-
-    def dominating(self, shift: float) -> Outcomes:
-        edges = self.cells(0.0, shift)
-        at = np.concatenate([[-np.inf], self.loss(edges, shift), [np.inf]])
-        return split(self.masses(edges, shift), self.masses(edges, 0.0), at[:-1], at[1:])
+        return Outcomes(self.masses(edges, shift), self.masses(edges, 0.0))
 
 
 def _differences(below: Array, above: Array, middle: int) -> Array:
@@ -67,9 +54,6 @@ class Gaussian(Noise):
         z = (edges - shift) / self.deviation
         return _differences(ndtr(z), ndtr(-z), int(np.searchsorted(z, 0.0)))
 
-    def loss(self, x: Array, shift: float) -> Array:
-        return shift * (x - 0.5 * shift) / self.deviation**2
-
 
 @dataclass(frozen=True)
 class Laplace(Noise):
@@ -87,14 +71,6 @@ class Laplace(Noise):
         tail = 0.5 * np.exp(-np.abs(z))
         below, above = np.where(z < 0, tail, 1.0 - tail), np.where(z < 0, 1.0 - tail, tail)
         return _differences(below, above, int(np.searchsorted(z, 0.0)))
-
-    def loss(self, x: Array, shift: float) -> Array:
-        return (np.abs(x) - np.abs(x - shift)) / self.scale
-
-    def dominating(self, shift: float) -> Outcomes:
-        edges, most = self.cells(0.0, shift), shift / self.scale
-        at = np.concatenate([[-most], self.loss(edges, shift), [most]])
-        return split(self.masses(edges, shift), self.masses(edges, 0.0), at[:-1], at[1:])
 
 
 @lru_cache(maxsize=256)

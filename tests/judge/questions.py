@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import hockeystick as hs
 from tests.judge import plans, verdicts
 from tests.judge.plans import code
-from tests.judge.truths import Spec, truth
-from tests.judge.verdicts import Known, Verdict, known
+from tests.judge.truths import Spec, Truth, truth
+from tests.judge.verdicts import Verdict
 
 EPSILONS = (0.0, 0.0, 0.03125, 0.125, 0.25, 0.5, 1.0, 1.0, 2.0, 3.0, 4.0, 6.5, 12.0, 30.0, 50.0)
 DELTAS = (0.0, 0.0, 1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-5, 0.001, 0.0625, 0.25, 0.5, 0.625, 1.0)
@@ -34,18 +33,12 @@ def ends(answer: Any) -> tuple[Any, Any]:
     return answer.lower, answer.upper
 
 
-def _known(spec: Spec) -> Known | None:
-    """What is known of a mechanism; None where nothing is."""
-    found = truth(spec)
-    return known(found) if found.attacked or found.bounded else None
-
-
-def _ask(spec: Spec, line: str, judge: Callable[[Verdict, Known, Any], None]) -> Question:
+def _ask(spec: Spec, line: str, judge: Callable[[Verdict, Truth, Any], None]) -> Question:
     """A question of which the truth is looked up when it is judged."""
 
     def judged(verdict: Verdict, answer: Any) -> None:
-        what = _known(spec)
-        if what is not None:
+        what = truth(spec)
+        if what.attacked or what.bounded:
             judge(verdict, what, answer)
 
     return Question(f"answer = {line}", judged)
@@ -80,7 +73,7 @@ def ask_tradeoff(draw: random.Random, spec: Spec) -> Question:
     at = draw.choice(choices[kind])
     reading = f"{kind}_bounds" if kind == "power" else kind
 
-    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
+    def judge(verdict: Verdict, what: Truth, answer: Any) -> None:
         if kind == "delta":
             verdicts.delta(verdict, what, at, ends(answer))
         elif kind == "epsilon":
@@ -109,7 +102,7 @@ def _conversion(draw: random.Random, spec: Spec, name: str) -> str:
 def ask_convert(draw: random.Random, spec: Spec) -> Question:
     name = draw.choice(TARGETS)
 
-    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
+    def judge(verdict: Verdict, what: Truth, answer: Any) -> None:
         verdicts.notion(verdict, what, answer)
         verdicts.least(verdict, what, answer)
 
@@ -121,7 +114,7 @@ def ask_converted(draw: random.Random, spec: Spec) -> Question:
     line = _conversion(draw, spec, draw.choice(TARGETS))
     at = draw.choice(EPSILONS)
 
-    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
+    def judge(verdict: Verdict, what: Truth, answer: Any) -> None:
         verdict.ordered(*ends(answer), "delta")
         verdict.never_below(answer.upper, what.lower(at), f"delta({at!r})")
 
@@ -153,79 +146,12 @@ def ask_odometer(draw: random.Random, spec: Spec) -> Question:
     runs, at = draw.choice((1, 1, 2, 5)), draw.choice((1e-6, 0.0625, 0.25))
     whole = Spec("Repeated", (runs,), (spec,), spec.adjacency)
 
-    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
+    def judge(verdict: Verdict, what: Truth, answer: Any) -> None:
         verdict.never_below(at, what.lower(float(answer)), f"odometer at {answer!r}")
 
     expected = draw.choice(("", ", expected=hs.Gaussian(4.0)"))
     line = f"hs.calibration.Odometer({at!r}{expected}).step({code(spec)}, count={runs})"
     return _ask(whole, line, judge)
-
-
-_SOLVED = {
-    "Gaussian": "noise_multiplier",
-    "Laplace": "scale",
-    "DiscreteGaussian": "sigma",
-    "DiscreteLaplace": "scale",
-    "RandomizedResponse": "epsilon",
-    "Exponential": "epsilon",
-    "PureDP": "epsilon",
-    "GDP": "mu",
-    "ZCDP": "rho",
-}
-_GOALS = (
-    "hs.ApproxDP(1.0, 1e-6)",
-    "hs.ApproxDP(0.5, 0.0625)",
-    "hs.ApproxDP(2.0, 0.0)",
-    "hs.PureDP(1.0)",
-    "hs.GDP(0.5)",
-    "hs.ZCDP(0.125)",
-    "hs.TCDP(0.25, 4.0)",
-    "hs.RenyiDP({2.0: 0.5, 8.0: 2.0})",
-)
-
-
-def _solvable(spec: Spec) -> str | None:
-    """The number to solve for: that of the only part, if it is one that is known here."""
-    if spec.kind in _SOLVED:
-        return _SOLVED[spec.kind]
-    return _solvable(spec.parts[0]) if len(spec.parts) == 1 else None
-
-
-def _solved(spec: Spec, value: float) -> Spec:
-    if spec.kind in _SOLVED:
-        return Spec(spec.kind, (value, *spec.values[1:]), spec.parts, spec.adjacency)
-    return Spec(spec.kind, spec.values, (_solved(spec.parts[0], value),), spec.adjacency)
-
-
-def ask_calibrate(draw: random.Random, spec: Spec) -> Question:
-    """hs.calibrate: the plan it returns has the guarantee that was asked for."""
-    parameter = _solvable(spec)
-    if parameter is None:
-        return ask_delta(draw, spec)
-    goal = draw.choice(_GOALS)
-    line = f"hs.calibrate({code(spec)}, {parameter!r}, {goal})"
-
-    def judged(verdict: Verdict, answer: Any) -> None:
-        what = _known(_solved(spec, float(answer.value)))
-        if what is not None:
-            verdicts.notion(verdict, what, eval(goal, {"hs": hs}))
-
-    return Question(f"answer = {line}", judged)
-
-
-def ask_notion_subsample(draw: random.Random, spec: Spec) -> Question:
-    del spec
-    inner = plans.leaf(draw, ["PureDP", "ApproxDP", "FDP of deltas", "FDP mixture", "FDP of lists"])
-    size, examples = draw.choice(((1, 4), (1, 2), (1, 1024), (1, 1)))
-    rate = size / examples
-    function = inner.kind.startswith("FDP")
-    sampled = (
-        Spec("FixedSizeSubsampled", (size, examples), (inner,), "replace-one")
-        if function
-        else Spec("PoissonSubsampled", (rate,), (inner,), "add-remove")
-    )
-    line = f"{code(inner)}.subsample({rate!r})"
-    return _ask(sampled, line, verdicts.notion)
 
 
 OPERATIONS: tuple[tuple[int, Callable[[random.Random, Spec], Question]], ...] = (
@@ -237,8 +163,6 @@ OPERATIONS: tuple[tuple[int, Callable[[random.Random, Spec], Question]], ...] = 
     (6, ask_converted),
     (8, ask_filter),
     (3, ask_odometer),
-    (4, ask_calibrate),
-    (3, ask_notion_subsample),
 )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from tests.judge import noises
 from tests.judge.cases import Case, Family, exactly, of_terms
 from tests.judge.noises import Noise
-from tests.judge.outcomes import Outcomes, concave_hull
+from tests.judge.outcomes import Outcomes
 from tests.judge.profiles import Real, Terms, failing, gathered, gaussian, listed, mp, number
 
 
@@ -43,9 +43,9 @@ def mixed_shifts(
         shifts = [shift for shift, _ in (*first, *second)]
         edges = noise.cells(min(shifts), max(shifts))
         laws = [sum(w * noise.masses(edges, c) for c, w in one) for one in (first, second)]
-        return Outcomes(np.asarray(laws[0]), np.asarray(laws[1]), False)
+        return Outcomes(np.asarray(laws[0]), np.asarray(laws[1]))
 
-    return Case(None, low, None)
+    return Case(None, low)
 
 
 def poisson(of: Drawn) -> Family:
@@ -95,7 +95,7 @@ def fixed_size(of: Drawn) -> Family:
         if one.profile is None or isinstance(one.profile, Terms)
     )
     once = () if top is None else tuple(one.sampled(share, exact) for one in (top, _reversed(top)))
-    return Family((*attacks, *mirrored), None if top is None else _worse_of_both(top, share), once)
+    return Family((*attacks, *mirrored), None, once)
 
 
 def _counted(rate: float, noise: Noise | None) -> tuple[Case, ...]:
@@ -127,20 +127,7 @@ def _reversed(case: Case) -> Case:
     def low() -> Outcomes:
         return case.low.swapped()
 
-    def high() -> Outcomes:
-        return case.high.swapped()
-
-    return Case(profile, low, None if case.make_high is None else high)
-
-
-def _worse_of_both(top: Case, rate: float) -> Case:
-    """In each run the test that is best against either way of replacing (Dong, Roth, Su 4.2)."""
-
-    def high() -> Outcomes:
-        ways = [one.mixed(rate) for one in (top.high, top.high.swapped())]
-        return concave_hull([*ways, *(one.swapped() for one in ways)])
-
-    return Case(None, None, high)
+    return Case(profile, low)
 
 
 def _zeroed(rate: Fraction, inner: Family, noise: Noise | None) -> Family:
@@ -161,7 +148,7 @@ def _zeroed(rate: Fraction, inner: Family, noise: Noise | None) -> Family:
     top = inner.dominating
     exact = rate_of(rate)
     once = () if top is None else tuple(one.sampled(share, exact) for one in (top, _reversed(top)))
-    return Family(attacks, None if top is None else _worse_of_both(top, share), once)
+    return Family(attacks, None, once)
 
 
 def with_replacement(of: Drawn) -> Family:

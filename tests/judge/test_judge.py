@@ -1,10 +1,7 @@
 """Random answers of the library are judged by oracles that know nothing of it."""
 
 import ast
-import os
 import random
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,15 +9,11 @@ import pytest
 
 import hockeystick as hs
 from tests.judge.judging import Outcome, ask, asked
-from tests.judge.questions import Question, ask_calibrate, ask_convert, ask_filter, ask_odometer
+from tests.judge.questions import Question, ask_convert, ask_filter, ask_odometer
 from tests.judge.truths import Spec, truth
-from tests.judge.verdicts import Verdict, delta, epsilon, known, power, tests
+from tests.judge.verdicts import Verdict, delta, epsilon, tests
 
 SEED = 2
-# Where Hypothesis draws fresh examples, so does this, four times as many, and prints the seed.
-FRESH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
-LONG_SEED = 2029
-MANY = 1000 if FRESH else 150
 ORACLES = ("profiles", "outcomes", "noises", "cases", "truths", "guarantees", "samplings")
 GAUSSIAN = Spec("Gaussian", (1.0,))
 
@@ -34,7 +27,7 @@ def test_no_end_of_a_random_answer_is_on_the_wrong_side(index: int) -> None:
     assert not _faults([asked(SEED, index, seconds=0.5)])
 
 
-@pytest.mark.parametrize("way", [ask_convert, ask_filter, ask_odometer, ask_calibrate])
+@pytest.mark.parametrize("way", [ask_convert, ask_filter, ask_odometer])
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
 @pytest.mark.parametrize("rate", [0.0625, 0.5, 0.9, 1.0])
 def test_no_attack_exceeds_a_guarantee(
@@ -59,18 +52,6 @@ def test_the_worked_examples_of_opposite_records() -> None:
         spending.step(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.9, "replace-one"), count=11)
     with pytest.raises(hs.errors.IncompatibleError):
         hs.convert(step, hs.PureDP)
-
-
-def test_no_end_of_many_more_answers_is_on_the_wrong_side(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    seed = time.time_ns() % 10**6 if FRESH else LONG_SEED
-    with capsys.disabled():
-        sys.stderr.write(f"\ntests.judge: seed {seed}\n")
-    found = [asked(seed, index, seconds=1.0) for index in range(MANY)]
-    assert not _faults(found), f"seed {seed}"
-    assert sum(one.upper for one in found) > MANY / 2
-    assert sum(one.lower for one in found) > MANY / 4
 
 
 @pytest.mark.parametrize("name", ORACLES)
@@ -112,7 +93,7 @@ def test_oracles_contain_known_values(spec: Spec, at: float, value: float) -> No
 
 
 def test_an_end_on_the_wrong_side_is_a_fault() -> None:
-    what = known(truth(GAUSSIAN))
+    what = truth(GAUSSIAN)
     wrong: list[Callable[[Verdict], None]] = [
         lambda verdict: delta(verdict, what, 1.0, (0.0, 0.1269)),
         lambda verdict: delta(verdict, what, 1.0, (0.127, 1.0)),
@@ -136,19 +117,12 @@ def test_an_end_on_the_wrong_side_is_a_fault() -> None:
     assert verdict.lower
 
 
-def test_no_test_without_false_positives_finds_anything_in_much_less_noise() -> None:
-    assert power(known(truth(Spec("Gaussian", (0.06,)))).lower, 0.0) < 1e-6
-
-
 def test_what_is_no_error_of_the_library_is_a_fault() -> None:
-    def judge(verdict: Verdict, answer: object) -> None:
-        del verdict, answer
-
     for line, refused, faulty in (
         ("answer = hs.Gaussian(-1)", True, False),
         ("answer = 1 / 0", False, True),
         ("answer = hs.Certified(2.0, 1.0, 3.0, quantity='delta', accountant='x')", True, True),
         ("answer = 1", False, False),
     ):
-        found = ask(Question(line, judge), 10.0)
+        found = ask(Question(line, lambda *_: None), 10.0)
         assert (found.refused, bool(found.faults)) == (refused, faulty)

@@ -49,28 +49,15 @@ def _shown(value: Any) -> str:
 Curve = Callable[[float], Any]
 
 
-@dataclass(frozen=True)
-class Known:
-    """Curves of delta that the truth lies between; ``upper`` is None where nothing is known."""
-
-    lower: Curve
-    upper: Curve | None
-    renyi: Callable[[float], float] | None = None
-
-
-def known(truth: Truth) -> Known:
-    return Known(truth.lower, truth.upper if truth.bounded else None, truth.renyi)
-
-
-def delta(verdict: Verdict, what: Known, epsilon: float, ends: tuple[Any, Any]) -> None:
+def delta(verdict: Verdict, what: Truth, epsilon: float, ends: tuple[Any, Any]) -> None:
     lower, upper = ends
     verdict.ordered(lower, upper, f"delta({epsilon!r})")
     verdict.never_below(upper, what.lower(epsilon), f"delta({epsilon!r})")
-    if what.upper is not None:
+    if what.bounded:
         verdict.never_above(lower, what.upper(epsilon), f"delta({epsilon!r})")
 
 
-def epsilon(verdict: Verdict, what: Known, goal: float, ends: tuple[Any, Any]) -> None:
+def epsilon(verdict: Verdict, what: Truth, goal: float, ends: tuple[Any, Any]) -> None:
     """An interval of epsilon at a delta: delta falls, so that delta there tells on which side."""
     lower, upper = ends
     verdict.ordered(lower, upper, f"epsilon({goal!r})")
@@ -81,7 +68,7 @@ def epsilon(verdict: Verdict, what: Known, goal: float, ends: tuple[Any, Any]) -
             verdict.faults.append(
                 f"epsilon({goal!r}): upper end {_shown(upper)}, where delta >= {_shown(there)}"
             )
-    if what.upper is not None:
+    if what.bounded:
         verdict.lower = True
         below = min(float(lower) * (1 - CLOSE), 1e6)
         if lower > 0 and what.upper(below) <= goal * (1 - CLOSE) - NOTHING * (goal > 0):
@@ -134,7 +121,7 @@ def power(curve: Curve, alpha: float) -> float:
 
 
 def tests(
-    verdict: Verdict, what: Known, alpha: float, ends: tuple[float, float], name: str
+    verdict: Verdict, what: Truth, alpha: float, ends: tuple[float, float], name: str
 ) -> None:
     """An interval of the misses f at a rate alpha. The least of a curve is found to 1e-9."""
     lower, upper = ends
@@ -143,52 +130,51 @@ def tests(
     verdict.upper = True
     if math.isnan(lower) or 1.0 - lower < most * (1 - 1e-7) - 1e-9:
         verdict.faults.append(f"{name}({alpha!r}): f >= {lower!r}, truth <= {1.0 - most!r}")
-    if what.upper is not None:
+    if what.bounded:
         verdict.lower = True
         least = power(what.upper, alpha)
         if math.isnan(upper) or 1.0 - upper > least * (1 + 1e-7) + 1e-9:
             verdict.faults.append(f"{name}({alpha!r}): f <= {upper!r}, truth >= {1.0 - least!r}")
 
 
-def notion(verdict: Verdict, what: Known, found: Any) -> None:
+def notion(verdict: Verdict, what: Truth, found: Any) -> None:
     """A guarantee by its definition: no attack exceeds it."""
     name = type(found).__name__
     judged = {"PureDP": _pure, "ApproxDP": _approximate, "GDP": _gaussian, "FDP": _function}
     judged.get(name, _divergences)(verdict, what, found)
 
 
-def _pure(verdict: Verdict, what: Known, found: Any) -> None:
+def _pure(verdict: Verdict, what: Truth, found: Any) -> None:
     if found.epsilon < math.inf:
         reached = what.lower(found.epsilon * (1 + CLOSE))
         verdict.never_below(0.0, max(reached - 1e-40, 0), repr(found))
 
 
-def _approximate(verdict: Verdict, what: Known, found: Any) -> None:
+def _approximate(verdict: Verdict, what: Truth, found: Any) -> None:
     if found.epsilon < math.inf:
         verdict.never_below(found.delta, what.lower(found.epsilon * (1 + CLOSE)), repr(found))
 
 
-def _gaussian(verdict: Verdict, what: Known, found: Any) -> None:
+def _gaussian(verdict: Verdict, what: Truth, found: Any) -> None:
     curve = gaussian(mp.mpf(found.mu) ** 2 * (1 + mp.mpf(CLOSE)))
     for e in EPSILONS:
         verdict.never_below(curve.delta(mp.mpf(e)), what.lower(e), f"{found!r} at {e}")
 
 
-def _function(verdict: Verdict, what: Known, found: Any) -> None:
+def _function(verdict: Verdict, what: Truth, found: Any) -> None:
     # Of an asymmetric f the inverse is for the other order.
     function = found.tradeoff.symmetrize()
     for e in EPSILONS[::2]:
         verdict.never_below(function.delta(e).upper, what.lower(e), f"FDP delta({e})")
     alphas = RATES[::2]
     for a, lower in zip(alphas, function(alphas), strict=True):
-        tests(verdict, Known(what.lower, None), a, (float(lower), 1.0), "FDP f")
+        tests(verdict, what, a, (float(lower), 1.0), "FDP f")
 
 
-def _divergences(verdict: Verdict, what: Known, found: Any) -> None:
-    if what.renyi is not None:
-        for order, limit in _limits(found):
-            allowed = limit * (1 + 1e-9) + 1e-12
-            verdict.never_below(allowed, what.renyi(order), f"{found!r} at order {order}")
+def _divergences(verdict: Verdict, what: Truth, found: Any) -> None:
+    for order, limit in _limits(found):
+        allowed = limit * (1 + 1e-9) + 1e-12
+        verdict.never_below(allowed, what.renyi(order), f"{found!r} at order {order}")
 
 
 def _limits(found: Any) -> list[tuple[float, float]]:
@@ -199,9 +185,9 @@ def _limits(found: Any) -> list[tuple[float, float]]:
     return [(a, found.rho * a) for a in ORDERS if a < omega]
 
 
-def least(verdict: Verdict, what: Known, found: Any) -> None:
+def least(verdict: Verdict, what: Truth, found: Any) -> None:
     """A conversion that is said to be exact: nothing smaller holds, so the truth reaches it."""
-    if what.upper is None or found.origin is None or found.origin.kind != "exact":
+    if not what.bounded or found.origin is None or found.origin.kind != "exact":
         return
     name = type(found).__name__
     if name == "ApproxDP" and 0.0 < found.epsilon < math.inf:

@@ -259,27 +259,3 @@ def test_no_end_is_wrong_for_few_examples(plan: hs.DPSGD) -> None:
         # The cells make the bound too small by this at most.
         if plan.total_steps <= 2:
             assert answer.lower <= bound * (1 + 2e-3) + 1e-7
-
-
-@pytest.mark.parametrize(("examples", "batch_size"), [(2, 1), (1000, 10)])
-def test_under_add_remove_enough_examples_reach_the_lower_end_of_poisson_batches(
-    examples: int, batch_size: int
-) -> None:
-    """The number of examples is private: with many of them an example is hardly ever alone."""
-    plan = hs.DPSGD(
-        examples=examples, batch_size=batch_size, noise_multiplier=1, steps=1, clipping="batch"
-    )
-    rate, answer = plan.sampling_rate, hs.delta(plan, 1.0)
-    assert isinstance(answer, hs.Certified)
-
-    def reached(others: int) -> float:
-        empty = (1 - rate) ** others
-        without: Outputs = {(-1.0,): 1 - empty, (0.0,): empty}
-        with_it: Outputs = {mean: (1 - rate) * chance for mean, chance in without.items()}
-        with_it[(1.0,)] = rate
-        return costs(with_it, without, [1.0])[0]
-
-    assert reached(examples - 1) < answer.lower * (1 - 1e-6)
-    assert reached(10_000) == pytest.approx(answer.lower, rel=1e-3)
-    assert any("is private" in text and "any size" in text for text in answer.assumptions)
-    assert any("number of examples, which is private" in text for text in answer.assumptions)

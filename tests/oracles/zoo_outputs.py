@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate, pairwise
-from math import comb
-from typing import Any, Protocol
+from typing import Any
 
 from mpmath import mp
 from mpmath.libmp import to_fixed
@@ -166,57 +164,6 @@ def one_comparison(threshold: Real, query: Real) -> Pair:
     half = mp.mpf(1) / 2
     p, q = above(half), above(-half)
     return pair((p, 1 - p), (q, 1 - q))
-
-
-def continuous_nodes(
-    densities: tuple[Callable[[Real], Real], Callable[[Real], Real]],
-    low: Real,
-    high: Real,
-    count: int,
-) -> tuple[tuple[Real, ...], tuple[Real, ...]]:
-    """Trapezoid nodes of two smooth densities that vanish at both ends: masses under P and Q."""
-    step = (high - low) / count
-    xs = [low + step * k for k in range(count + 1)]
-    first, second = densities
-    return tuple(step * first(x) for x in xs), tuple(step * second(x) for x in xs)
-
-
-def normal(x: Real, centre: Real, sigma: Real) -> Real:
-    return mp.npdf(x, centre, sigma)
-
-
-def gaussian_mixture(
-    noise: Real, centres: Sequence[Real], weights: Sequence[Real], count: int
-) -> Pair:
-    """N(c_i, noise^2) with weight w_i against N(0, noise^2), on nodes."""
-
-    def with_record(x: Real) -> Real:
-        return mp.fsum(w * normal(x, c, noise) for c, w in zip(centres, weights, strict=True))
-
-    reach = 15 * noise
-    without = partial(normal, centre=0, sigma=noise)
-    p, q = continuous_nodes(
-        (with_record, without), -reach + min(centres), reach + max(centres), count
-    )
-    return Pair(p, q)
-
-
-MOST = 1_300_000  # multisets that are listed
-
-
-class Curve(Protocol):
-    """A privacy profile and its inverse."""
-
-    def delta(self, epsilon: Real) -> Real: ...
-
-    def epsilon(self, delta: Real) -> Real:
-        """The least epsilon >= 0 at which delta is reached."""
-        ...
-
-
-def listed(one: Pair, runs: int) -> bool:
-    """Whether the multisets of that many outcomes can be listed."""
-    return comb(runs + len(one.p) - 1, runs) <= MOST
 
 
 def multisets(one: Pair, runs: int) -> Pair:

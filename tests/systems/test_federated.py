@@ -20,22 +20,6 @@ pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
 
 
-DECAYS = ("constant", "linear", "staircase", "exponential", "cyclic")
-
-
-def test_the_noises_are_those_of_the_papers_decays() -> None:
-    """With rounds t from 0; Fed-CDP's noise is constant."""
-    plans = {decay: program("fed_cdp").planned(decay).noise_multipliers for decay in DECAYS}
-    shares = {decay: noise / noise[0] for decay, noise in plans.items()}
-    t, end = np.arange(25), 4.85 / 15
-    assert set(shares["constant"]) == {1.0}
-    assert shares["linear"] == pytest.approx(1 - (1 - end) / 24 * t)
-    assert shares["staircase"] == pytest.approx(1 - (1 - end) / 4 * (t // 5))
-    assert shares["exponential"] == pytest.approx(end ** (t / 24))
-    wave = (np.cos(np.pi * (t % 13) / 13) + 1) / 2
-    assert shares["cyclic"] == pytest.approx(end + (1 - end) * wave)
-
-
 def test_a_record_moves_a_round_of_fed_cdp_by_its_clipped_gradient() -> None:
     """One step without noise; the same bits draw the same batches, with and without the record."""
     system = program("fed_cdp")

@@ -1,4 +1,4 @@
-"""What one image moves in trainings at one budget, and that their checks can fail."""
+"""What one image moves in trainings at one budget, and that a check can fail."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,6 @@ from scipy import stats
 
 import hockeystick as hs
 from hockeystick.mechanisms import SinhNormal
-from hockeystick.release.samplers import run_count
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
@@ -17,11 +16,6 @@ pytest.importorskip("sklearn")
 
 
 SIZE, NOISE = 64, 2.0
-
-
-@pytest.fixture(scope="module")
-def clipping() -> Any:
-    return program("clipping")
 
 
 def updates(clipping: Any, columns: int, noise: Any = NOISE) -> Any:
@@ -55,8 +49,9 @@ def words(seed: int) -> Any:
 
 
 @pytest.mark.parametrize("method", CLIPPINGS)
-def test_one_image_moves_an_update_by_the_norm_and_no_more(clipping: Any, method: Any) -> None:
+def test_one_image_moves_an_update_by_the_norm_and_no_more(method: Any) -> None:
     """The same noise with the first image and without it."""
+    clipping = program("clipping")
     data = clipping.digits()
     weights = np.zeros(10 * data.rows.shape[1])
     rows = program("digits").gradients(weights, data.rows[:5], data.labels[:5])
@@ -67,20 +62,12 @@ def test_one_image_moves_an_update_by_the_norm_and_no_more(clipping: Any, method
     assert norm * (1 - 1e-4) < moved <= norm * (1 + 1e-12)
 
 
-@pytest.fixture(scope="module")
-def prepared() -> Any:
-    return program("preprocessing")
-
-
-def test_statistics_that_the_plan_does_not_count_are_seen(prepared: Any) -> None:
-    assert not prepared.run(1, method="normalised", plan=plan()).checks["statistics"]
-
-
 @pytest.mark.parametrize("method", ["normalised", "principal components"])
 def test_one_image_moves_the_statistics_within_their_noise(
-    prepared: Any, method: Any, monkeypatch: pytest.MonkeyPatch
+    method: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same without noise, with and without the first image."""
+    prepared = program("preprocessing")
     data, columns = prepared.digits(), prepared.PIXELS
     monkeypatch.setattr(prepared, "STATISTICS", hs.mechanisms.JointGaussian((0, 0)))
     monkeypatch.setattr(prepared, "MOMENTS", hs.mechanisms.PrivateCovariance(0, columns=columns))
@@ -100,104 +87,9 @@ def test_one_image_moves_the_statistics_within_their_noise(
     assert 0.3 * most < moved <= most
 
 
-@pytest.fixture(scope="module")
-def pruning() -> Any:
-    return program("pruning")
-
-
-def test_more_coordinates_than_are_to_be_sent_are_seen(
-    pruning: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = pruning.METHODS["a tenth, at random"]
-    everything = (pruning.METHODS["all coordinates"][0], own[1], None)
-
-    def all_of_them(mechanism: Any, rows: Any, **given: Any) -> Any:
-        return everything[0](mechanism, rows, **(given | {"keep": 1.0}))
-
-    monkeypatch.setitem(pruning.METHODS, "a tenth, at random", (all_of_them, *own[1:]))
-    found = pruning.run(1, method="a tenth, at random", plan=plan())
-    assert not found.checks["coordinates"]
-
-
-EXAMPLES = 1438
-
-OPTUNA = ("Optuna at random, logarithmic number of runs", "Optuna by earlier scores (TPE)")
-
-FREE = "for free, last run quoted: not private as quoted"
-
-RANDOM = (
-    "random, geometric number of runs",
-    "random, logarithmic number of runs",
-    "random, negative binomial number of runs",
-    "random, Poisson number of runs",
-)
-
-SEARCHES = ("grid", *RANDOM, *OPTUNA, FREE)
-
-
-@pytest.fixture(scope="module")
-def tuning() -> Any:
-    return program("tuning")
-
-
-def plan(steps: int = 2, noise: float = 4.0) -> hs.DPSGD:
-    return hs.DPSGD(examples=EXAMPLES, batch_size=256, steps=steps, noise_multiplier=noise)
-
-
-def counted(tuning: Any, method: str, seed: int) -> tuple[int, int]:
-    """Return how many runs a search made, and how many its words say, without any training."""
-    if method in OPTUNA:
-        pytest.importorskip("optuna")
-    charge, made, given = hs.Accountant(), list[bool](), list[Any]()
-    total = tuning.whole(method, plan())
-
-    def run(candidate: tuple[float, float]) -> tuple[Any, float]:
-        made.append(charge.plan == total)
-        assert tuning.RATES[0] <= candidate[0] <= tuning.RATES[-1]
-        assert tuning.NORMS[0] <= candidate[1] <= tuning.NORMS[-1]
-        return np.zeros(1), -float(len(made))
-
-    class Counted(tuning.Runs):  # type: ignore[misc]
-        __call__ = staticmethod(run)
-
-    bits = words(seed)
-
-    def noted(count: int) -> Any:
-        given.append(bits(count))
-        return given[-1]
-
-    best = tuning.search(method, Counted(plan(), seed, bits, charge), noted)
-    assert charge.plan == total
-    assert all(made)
-    assert (best is None) == (not made)
-    runs, again = tuning.SEARCHES[method], iter(given)
-    drawn = runs if isinstance(runs, int) else run_count(runs, bits=lambda count: next(again))
-    return len(made), drawn
-
-
-@pytest.mark.parametrize("method", SEARCHES)
-def test_there_are_as_many_runs_as_drawn_and_all_are_charged_first(
-    tuning: Any, method: str
-) -> None:
-    found = [counted(tuning, method, seed) for seed in range(3)]
-    assert all(made == drawn for made, drawn in found)
-
-
-def test_a_search_that_is_charged_when_it_is_over_is_seen(
-    tuning: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def search(method: str, runs: Any, bits: Any) -> Any:
-        total = tuning.whole(method, runs.plan)
-        found = hs.release.random_search(total, tuning.GRID, runs, bits=bits)
-        runs.charge.step(total)
-        return found and found.output
-
-    monkeypatch.setattr(tuning, "search", search)
-    assert not tuning.run(1, method=RANDOM[0], plan=plan()).checks["charged first"]
-
-
-def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(tuning: Any) -> None:
+def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged() -> None:
     """The same noise with the first image and without it; with weights that read it rightly."""
+    tuning = program("tuning")
     data = tuning.digits()
     weights = np.zeros((10, 65))
     weights[data.labels[0], -1] = 1.0

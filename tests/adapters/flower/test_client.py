@@ -21,6 +21,7 @@ from flwr.app import ArrayRecord, Message, RecordDict
 from hockeystick.adapters.flower import train_locally
 from hockeystick.adapters.torch import Counting
 from tests.adapters.flower.clients import server
+from tests.adapters.torch.loops import Items, make_data
 
 PLAN = hs.DPSGD(examples=40, batch_size=8, steps=10, noise_multiplier=2.0)
 
@@ -42,23 +43,18 @@ def _message(*records: ArrayRecord) -> Message:
     return Message(content, dst_node_id=7, message_type="train")
 
 
-def _answer(journal: Path, message: Message | None = None, steps: int = 4, **options: Any) -> Any:
+def _answer(journal: Path, message: Message | None = None, **options: Any) -> Any:
     model = torch.nn.Linear(3, 2)
-    generator = torch.Generator().manual_seed(1)
-    dataset = torch.utils.data.TensorDataset(
-        torch.randn(41, 3, generator=generator), torch.randint(2, (41,), generator=generator)
-    )
-    return train_locally(
-        message or _message(),
-        model=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        dataset=dataset,
-        plan=PLAN,
-        loss_fn=torch.nn.functional.cross_entropy,
-        steps=steps,
-        journal=journal,
-        **options,
-    )
+    given = {
+        "model": model,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+        "dataset": make_data(41),
+        "plan": PLAN,
+        "loss_fn": torch.nn.functional.cross_entropy,
+        "steps": 4,
+        "journal": journal,
+    }
+    return train_locally(message or _message(), **given | options)
 
 
 def _counted(answer: Any) -> int:
@@ -121,11 +117,8 @@ def test_bad_input_is_refused_and_nothing_is_counted(tmp_path: Path) -> None:
     assert _counted(_answer(journal, steps=1)) == 1
 
 
-class _Failing(torch.utils.data.Dataset):  # type: ignore[misc]
+class _Failing(Items):
     """Records one of which fails, and says so with what it holds."""
-
-    def __len__(self) -> int:
-        return 40
 
     def __getitem__(self, place: int) -> Any:
         raise ValueError("record of Alice, 1969")
@@ -134,28 +127,16 @@ class _Failing(torch.utils.data.Dataset):  # type: ignore[misc]
 def test_an_error_tells_the_server_nothing_of_the_records(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model = torch.nn.Linear(3, 2)
-    given: dict[str, Any] = {
-        "model": model,
-        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
-        "dataset": _Failing(),
-        "plan": PLAN,
-        "loss_fn": torch.nn.functional.cross_entropy,
-        "steps": 4,
-        "journal": tmp_path / "client",
-    }
-
     def failing(*_: Any) -> Any:
         raise KeyError("a label of Bob")
 
-    with pytest.raises(IncompatibleError) as caught:
-        train_locally(_message(), **given)
-    records = torch.utils.data.TensorDataset(torch.zeros(40, 3), torch.zeros(40, dtype=torch.int64))
-    with pytest.raises(IncompatibleError, match="failed, by KeyError") as other:
-        train_locally(_message(), **(given | {"dataset": records, "loss_fn": failing}))
-    with pytest.raises(IncompatibleError, match="failed, by ParameterError") as third:
-        train_locally(_message(), **(given | {"dataset": ["Carol"] * 300}))
-    said = " ".join(str(one.value) for one in (caught, other, third))
-    assert not any(name in said for name in ("Alice", "Bob", "Carol"))
+    for kind, options in (
+        ("ValueError", {"dataset": _Failing(range(40))}),
+        ("KeyError", {"loss_fn": failing}),
+        ("ParameterError", {"dataset": ["Carol"] * 300}),
+    ):
+        with pytest.raises(IncompatibleError, match=f"failed, by {kind}") as caught:
+            _answer(tmp_path / "client", **options)
+        assert not any(name in str(caught.value) for name in ("Alice", "Bob", "Carol"))
+        assert caught.value.__cause__ is None
     assert "record of Alice" in caplog.text
-    assert all(one.value.__cause__ is None for one in (caught, other, third))

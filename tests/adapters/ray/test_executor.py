@@ -5,20 +5,17 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
-import signal
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, wait
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.sweep import kept_for
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
@@ -73,13 +70,6 @@ def executor() -> Iterator[Any]:
         yield executor
 
 
-def until(path: Path) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not path.exists():
-        assert time.monotonic() < end, path
-        time.sleep(0.01)
-
-
 def test_a_sweep_is_that_of_this_process_byte_for_byte_also_when_it_is_taken_up_again(
     executor: Any, tmp_path: Path
 ) -> None:
@@ -125,35 +115,6 @@ def test_a_worker_that_dies_fails_its_call_and_no_other(executor: Any) -> None:
     assert isinstance(died.exception(PATIENCE_SECONDS), ray.exceptions.WorkerCrashedError)
 
 
-def test_an_interrupted_sweep_stops_what_runs_begins_nothing_else_and_keeps_its_rows(
-    executor: Any, tmp_path: Path
-) -> None:
-    def ask(x: int) -> int:
-        (tmp_path / f"{x} began").touch()
-        end = time.monotonic() + (PATIENCE_SECONDS if x else 0)
-        while time.monotonic() < end:
-            time.sleep(0.01)
-        (tmp_path / f"{x} ended").touch()
-        return x
-
-    def interrupt() -> None:
-        until(tmp_path / "1 began")
-        until(tmp_path / "0 ended")
-        time.sleep(0.3)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    out = tmp_path / "out.csv"
-    Thread(target=interrupt).start()
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        list(hs.sweep({"x": range(20)}, ask, executor, out=out, in_flight=6))
-    executor.shutdown()
-    assert time.monotonic() - began < PATIENCE_SECONDS / 2
-    assert sorted(tmp_path.glob("* ended")) == [tmp_path / "0 ended"]
-    assert len(list(tmp_path.glob("* began"))) <= 4
-    assert kept_for(out) == 1
-
-
 def test_a_call_that_runs_is_cancelled_and_one_that_is_done_is_not(
     executor: Any, tmp_path: Path
 ) -> None:
@@ -163,7 +124,10 @@ def test_a_call_that_runs_is_cancelled_and_one_that_is_done_is_not(
             time.sleep(0.01)
 
     future = executor.submit(runs)
-    until(tmp_path / "began")
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not (tmp_path / "began").exists():
+        assert time.monotonic() < end
+        time.sleep(0.01)
     assert future.cancel()
     done, _ = wait([future], PATIENCE_SECONDS)
     assert done == {future}

@@ -40,12 +40,14 @@ def make_data(examples: int = EXAMPLES) -> Any:
     return torch.utils.data.TensorDataset(*rows)
 
 
-def make_loop(plan: hs.DPSGD = FULL, model: Any = None, dataset: Any = None, **options: Any) -> Any:
+def make_loop(
+    plan: hs.DPSGD = FULL, model: Any = None, dataset: Any = None, lr: float = 0.1, **options: Any
+) -> Any:
     """Return a private loop on such data that begins alike."""
     torch.manual_seed(0)
     trained = (torch.nn.Linear(3, 2) if model is None else model).to(DEVICE)
     data = make_data(int(plan.examples or 0)) if dataset is None else dataset
-    optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(trained.parameters(), lr=lr)
     return make_private(trained, optimizer, data, plan, **options)
 
 
@@ -61,6 +63,24 @@ def do_steps(private: Any, steps: int = 10**6) -> Any:
         private.step(LOSS, batch)
         steps -= 1
     return private
+
+
+def weights_of(private: Any) -> Any:
+    """Return a model's weights as one vector."""
+    return torch.cat([one.detach().flatten() for one in private.model.parameters()])
+
+
+class Items(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
+    """A list as a data set."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.items[place]
 
 
 class Zeros(torch.nn.Module):  # type: ignore[misc]  # torch may have no types

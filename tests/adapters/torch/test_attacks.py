@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,8 @@ pytest.importorskip("torch")
 
 import torch
 from torch import nn
+from torch.nn.utils import parametrizations, parametrize
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
@@ -20,25 +25,28 @@ from hockeystick.adapters.torch import Constant
 from hockeystick.adapters.torch._noise import Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import (
+    DEVICE,
     EXAMPLES,
+    FULL,
     LOSS,
     Zeros,
     clipped,
     do_step,
     make_data,
     make_loop,
-    make_private,
+    weights_of,
 )
 
 
 def _sum(model: Any, data: Any, **options: Any) -> Any:
     """Return the clipped sum of all examples' gradients, which one example moves by at most 1."""
     plan = hs.DPSGD(examples=len(data), sampling="full-batch", steps=1, noise_multiplier=0)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    private = make_private(model, optimizer, data, plan, clipping=1.0, **options)
+    private = make_loop(plan, model, data, lr=0.0, clipping=1.0, **options)
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
     do_step(private, torch.sum)
-    found = torch.cat([one.grad.flatten() for one in model.parameters()])
-    return found.double() * len(data)
+    assert torch.equal(before, torch.get_rng_state())  # what others draw is as it was
+    return torch.cat([one.grad.flatten() for one in model.parameters()]).double() * len(data)
 
 
 # Batches that mix examples.
@@ -72,18 +80,18 @@ def test_texts_are_padded_to_one_length_that_no_example_decides(length: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("collate", "message"),
+    ("name", "collate"),
     [
-        (lambda rows: torch.stack(rows).sum(), "collate must be given one example at a time"),
-        (torch.cat, "collate must be given one example at a time"),
-        (lambda rows: {"x": rows}, "collate must be given one example at a time"),
-        (lambda rows: [rows], "collate must be given one example at a time"),
-        (lambda rows: {"x": "a text"}, "dataset must be a tensor"),
-        (lambda rows: [], "dataset must be a tensor"),
+        ("collate", lambda rows: torch.stack(rows).sum()),
+        ("collate", torch.cat),
+        ("collate", lambda rows: {"x": rows}),
+        ("collate", lambda rows: [rows]),
+        ("dataset", lambda rows: {"x": "a text"}),
+        ("dataset", lambda rows: []),
     ],
 )
-def test_a_collation_gives_tensors_of_one_example(collate: Any, message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
+def test_a_collation_gives_tensors_of_one_example(name: str, collate: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
         _sum(Zeros(), [torch.ones(3)] * 2, collate=collate)
 
 
@@ -177,26 +185,25 @@ def test_a_seed_has_no_guarantee_and_no_budget() -> None:
         make_loop(not_private=1, budget=hs.ApproxDP(100.0, 1e-5))
 
 
-def test_states_and_journals_go_not_from_a_seed_to_none_or_back(tmp_path: Path) -> None:
-    kinds: list[dict[str, Any]] = [{"not_private": 1}, {}]
-    for place, (one, other) in enumerate((kinds, kinds[::-1])):
-        first = make_loop(journal=tmp_path / f"{place}", **one)
-        do_step(first)
-        first.close()
-        with pytest.raises(ParameterError, match=r"journal must be .* private or not"):
-            make_loop(journal=tmp_path / f"{place}", **other)
-        second = make_loop(**other)
-        second.model.load_state_dict(first.model.state_dict())
-        with pytest.raises(ParameterError, match=r"not_private must be .* a seed"):
-            second.load_state_dict(first.state_dict())
+@pytest.mark.parametrize("seeds", [({"not_private": 1}, {}), ({}, {"not_private": 1})])
+def test_states_and_journals_go_not_from_a_seed_to_none_or_back(seeds: Any, tmp_path: Path) -> None:
+    first = make_loop(journal=tmp_path / "journal", **seeds[0])
+    do_step(first)
+    first.close()
+    with pytest.raises(ParameterError, match=r"journal must be .* private or not"):
+        make_loop(journal=tmp_path / "journal", **seeds[1])
+    second = make_loop(**seeds[1])
+    second.model.load_state_dict(first.model.state_dict())
+    with pytest.raises(ParameterError, match=r"not_private must be .* a seed"):
+        second.load_state_dict(first.state_dict())
 
 
 # Lengths and precision.
 
 
-@pytest.mark.parametrize("entries", [10, 1024, 25_001])
+@pytest.mark.parametrize("entries", [10, 25_001])
 @pytest.mark.parametrize("scale", [1e-23, 1.0, 1e19, 1e35])
-@pytest.mark.parametrize("norm", [1e-24, 1e-10, 1.0])
+@pytest.mark.parametrize("norm", [1e-24, 1.0])
 @pytest.mark.parametrize("arithmetic", [Exact(), Real()], ids=["exact", "real"])
 def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
     entries: int, scale: float, norm: float, arithmetic: Real
@@ -204,40 +211,19 @@ def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
     gradients = {"w": torch.full((1, entries), scale), "b": torch.full((1, 1), scale)}
     before = float(scale * (entries + 1) ** 0.5)
     sums, _ = clipped(gradients, norm, arithmetic, Constant(norm))
-    units = norm / arithmetic.units(norm)
-    found = float(torch.cat([sums["w"], sums["b"]]).double().norm()) * units
-    if isinstance(arithmetic, Exact):
-        # Rounding moves a coordinate by at most half a unit, and a limit leaves room for that.
-        half = 0.5 * units * (entries + 1) ** 0.5
+    unit = norm / arithmetic.units(norm)
+    found = float(torch.cat([sums["w"], sums["b"]]).double().norm()) * unit
+    if not isinstance(arithmetic, Exact):
+        expected = 0.0 if before > norm * 2**126 else min(before, norm)
+        assert found == pytest.approx(expected, rel=2e-6, abs=0)
+    else:  # Rounding moves a coordinate by half a unit, and a limit leaves room for that.
         assert found <= norm
-        assert abs(found - min(before, norm)) <= 2 * half + 5e-6 * norm
-        return
-    expected = 0.0 if before > norm * 2**126 else min(before, norm)
-    assert found == pytest.approx(expected, rel=2e-6, abs=0)
-
-
-def test_a_step_under_autocast_is_refused_before_it_is_counted() -> None:
-    private = make_loop()
-    batch = next(iter(private.loader))
-    with (
-        torch.autocast("cpu", dtype=torch.bfloat16),
-        pytest.raises(IncompatibleError, match="autocast"),
-    ):
-        private.step(LOSS, batch)
-    assert private.steps == 0
-    private.step(LOSS, batch)
-    assert private.steps == 1
+        assert abs(found - min(before, norm)) <= unit * (entries + 1) ** 0.5 + 5e-6 * norm
 
 
 def test_a_mask_of_dropout_is_not_decided_by_a_seed_that_others_know() -> None:
-    found = []
-    for _ in range(2):
-        model = nn.Sequential(nn.Dropout(0.5), nn.Linear(50, 1))
-        torch.manual_seed(3)
-        before = torch.get_rng_state()
-        found.append(_sum(model, [torch.ones(50)] * 2))
-        assert torch.equal(before, torch.get_rng_state())  # what others draw is as it was
-    assert not torch.equal(*found)
+    models = [nn.Sequential(nn.Dropout(0.5), nn.Linear(50, 1)) for _ in range(2)]
+    assert not torch.equal(*(_sum(model, [torch.ones(50)] * 2) for model in models))
 
 
 # Models.
@@ -275,14 +261,118 @@ def test_wrappers_that_spread_a_model_are_refused() -> None:
             make_loop(model=sharded)
 
 
+class Checkpointed(nn.Linear):  # type: ignore[misc]  # torch may have no types
+    def forward(self, rows: Any) -> Any:
+        return checkpoint(super().forward, rows, use_reentrant=self.bias is None)
+
+
+class Reading(nn.Linear):  # type: ignore[misc]  # torch may have no types
+    def forward(self, rows: Any) -> Any:
+        return super().forward(rows) if bool(rows.sum() > 0) else super().forward(-rows)
+
+
+def _under(context: Callable[[], Any]) -> Callable[[Any], None]:
+    def step(private: Any) -> None:
+        batch = next(iter(private.loader))
+        with context():
+            private.step(LOSS, batch)
+
+    return step
+
+
+def _returning(found: Any) -> Callable[[Any], None]:
+    return lambda private: do_step(private, lambda *_: found)
+
+
+def _with_weight_from_before(private: Any) -> None:
+    weight = private.model.weight
+    do_step(private, lambda out, target: LOSS(out, target) + weight.square().sum())
+
+
+def _inside(private: Any) -> None:
+    batch = next(iter(private.loader))
+    private.step(lambda *given: (private.step(LOSS, batch), LOSS(*given))[1], batch)
+
+
+def _alone(private: Any) -> None:
+    private.model(torch.ones(1, 3, device=DEVICE)).sum().backward()
+    private.optimizer.step()
+
+
+def _changed(private: Any) -> None:
+    batch = next(iter(private.loader))
+    batch.examples[0].mul_(0)
+    private.step(LOSS, batch)
+
+
+def _added(private: Any) -> None:
+    private.optimizer.add_param_group({"params": [nn.Parameter(torch.ones(3, device=DEVICE))]})
+    do_step(private)
+
+
+def _refused(done: Callable[[Any], Any], why: str, **options: Any) -> Any:
+    return done, why, options
+
+
+NO_LOSS = "^loss_fn must be one that returns a real tensor"
+LOST = "taken out of it before"
+# What is done with a loop, and why that is refused.
+REFUSED: dict[str, Any] = {
+    "autocast": _refused(_under(lambda: torch.autocast("cpu", torch.bfloat16)), "autocast"),
+    "inference mode": _refused(_under(torch.inference_mode), "inference_mode"),
+    "cached weights, which would lose their gradients": _refused(
+        _under(parametrize.cached),
+        r"outside .*cached",
+        model=parametrizations.weight_norm(nn.Linear(3, 2)),
+    ),
+    "a model that is compiled later": _refused(
+        lambda one: [one.model.compile(backend="eager"), do_step(one)], "not compiled"
+    ),
+    "checkpointing": _refused(do_step, "activation checkpointing", model=Checkpointed(3, 2)),
+    "checkpointing, reentrant": _refused(
+        do_step, "activation checkpointing", model=Checkpointed(3, 2, bias=False)
+    ),
+    "values": _refused(do_step, r"values of a tensor .* torch\.where", model=Reading(3, 2)),
+    "weights from before": _refused(_with_weight_from_before, LOST),
+    "weights from before, by batch": _refused(
+        _with_weight_from_before, LOST, plan=replace(FULL, clipping="batch")
+    ),
+    "weights from before, no_grad": _refused(torch.no_grad()(_with_weight_from_before), LOST),
+    "a number as loss": _refused(_returning(1.0), NO_LOSS),
+    "several losses": _refused(_returning((torch.ones(1),)), NO_LOSS),
+    "a complex loss": _refused(_returning(torch.ones(1, dtype=torch.cfloat)), NO_LOSS),
+    "a step inside a step": _refused(_inside, "under way"),
+    "a step of the optimizer": _refused(_alone, r"by private\.step alone"),
+    "a parameter that was added": _refused(_added, "the model does not have"),
+    "no trained parameter": _refused(
+        lambda one: [one.model.requires_grad_(False), do_step(one)], "requires a gradient"
+    ),
+    "another loop's batch": _refused(
+        lambda one: one.step(LOSS, next(iter(make_loop().loader))), r"private\.loader"
+    ),
+    "rows as a batch": _refused(lambda one: one.step(LOSS, make_data()[:]), r"private\.loader"),
+    "a batch that was changed": _refused(_changed, "as it was drawn"),
+    "a copy": _refused(copy.deepcopy, "not copied or pickled"),
+    "a pickle": _refused(pickle.dumps, "not copied or pickled"),
+    "the loader": _refused(lambda one: copy.deepcopy(one.loader), "not copied or pickled"),
+}
+
+
+@pytest.mark.parametrize(("done", "why", "options"), REFUSED.values(), ids=REFUSED)
+def test_what_has_no_guarantee_is_refused_and_neither_counted_nor_done(
+    done: Callable[[Any], Any], why: str, options: Any
+) -> None:
+    private = make_loop(**options)
+    before = weights_of(private).clone()
+    with pytest.raises((IncompatibleError, ParameterError), match=why):
+        done(private)
+    assert private.steps == 0
+    assert torch.equal(before, weights_of(private))
+
+
 def test_a_compiled_model_is_refused() -> None:
     with pytest.raises(ParameterError, match="not compiled"):
         make_loop(model=torch.compile(nn.Linear(3, 2), backend="eager"))
-    private = make_loop()
-    private.model.compile(backend="eager")
-    with pytest.raises(ParameterError, match="not compiled"):
-        do_step(private)
-    assert private.steps == 0
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])

@@ -12,14 +12,13 @@ pytest.importorskip("torch")
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant, Quantile
 from hockeystick.adapters.torch._clipping import clipped_sum
 from hockeystick.adapters.torch._factors import Layers, LookedUp, Outer, Rows
 from hockeystick.adapters.torch._noise import Real
-from tests.adapters.torch.loops import make_private
+from tests.adapters.torch.loops import LOSS, make_loop, weights_of
 
 EXAMPLES, WORDS, CLASSES = 12, 20, 3
 PLAN = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=2, noise_multiplier=1)
@@ -76,19 +75,19 @@ def _mlp() -> Any:
 
 
 def _penalised(outputs: Any, targets: Any) -> Any:
-    return cross_entropy(outputs[0], targets) + 0.1 * outputs[1]
+    return LOSS(outputs[0], targets) + 0.1 * outputs[1]
 
 
 @pytest.mark.parametrize(
     ("model", "data", "loss", "options", "chosen"),
     [
-        (_mlp, _rows, cross_entropy, {}, {"0", "2"}),
-        (_mlp, _rows, cross_entropy, {"microbatch": 1}, {"0", "2"}),
-        (_mlp, _rows, cross_entropy, {"clipping": Quantile(0.1, bit_noise=2.0)}, {"0", "2"}),
-        (_mlp, _rows, cross_entropy, {"clipping": Constant(0.1, per_layer=True)}, {"0", "2"}),
-        (_Text, _texts, cross_entropy, {"microbatch": 5}, {"words", "twice", "wide", "last"}),
-        (lambda: _Text(3), _texts, cross_entropy, {}, {"words", "twice", "wide", "last"}),
-        (lambda: _Text(tied=True), _texts, cross_entropy, {}, {"twice", "last"}),
+        (_mlp, _rows, LOSS, {}, {"0", "2"}),
+        (_mlp, _rows, LOSS, {"microbatch": 1}, {"0", "2"}),
+        (_mlp, _rows, LOSS, {"clipping": Quantile(0.1, bit_noise=2.0)}, {"0", "2"}),
+        (_mlp, _rows, LOSS, {"clipping": Constant(0.1, per_layer=True)}, {"0", "2"}),
+        (_Text, _texts, LOSS, {"microbatch": 5}, {"words", "twice", "wide", "last"}),
+        (lambda: _Text(3), _texts, LOSS, {}, {"words", "twice", "wide", "last"}),
+        (lambda: _Text(tied=True), _texts, LOSS, {}, {"twice", "last"}),
         (_WithPenalty, _rows, _penalised, {}, {"last"}),
         (_Sloped, _rows, lambda outputs, targets: outputs.sum(), {}, set()),
     ],
@@ -100,15 +99,13 @@ def test_sums_are_those_of_rows(
     first, dataset = model(), torch.utils.data.TensorDataset(*data())
     found = []
     for in_rows in (False, True):
-        trained = copy.deepcopy(first)
-        optimizer = torch.optim.SGD(trained.parameters(), lr=0.5)
         given = {"clipping": 0.1, "arithmetic": "real", "not_private": 1} | options
-        private = make_private(trained, optimizer, dataset, PLAN, **given)
-        private._layers = Layers(trained) if in_rows else None
-        for batch in private.loader:
-            private.step(loss, batch)
+        private = make_loop(PLAN, copy.deepcopy(first), dataset, lr=0.5, **given)
+        private._layers = Layers(private.model) if in_rows else None
+        while private.left:
+            private.step(loss)
         assert {name for name, _ in private._layers.probes} == (set() if in_rows else chosen)
-        found.append(torch.cat([one.detach().flatten() for one in trained.parameters()]))
+        found.append(weights_of(private))
     assert torch.allclose(*found, rtol=1e-5, atol=1e-6)
 
 
@@ -124,13 +121,12 @@ def test_a_layer_that_is_called_otherwise_is_taken_in_rows() -> None:
             return rows
 
     model = Often()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     dataset = torch.utils.data.TensorDataset(*_rows())
-    private = make_private(model, optimizer, dataset, PLAN, arithmetic="real")
-    private.step(cross_entropy)
+    private = make_loop(PLAN, model, dataset, lr=0.0, arithmetic="real")
+    private.step(LOSS)
     assert private._layers.probes
     model.times = 2
-    private.step(cross_entropy)
+    private.step(LOSS)
     assert not private._layers.probes
 
 

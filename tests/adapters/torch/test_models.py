@@ -12,34 +12,15 @@ pytest.importorskip("torch")
 
 import torch
 from torch import nn
-from torch.nn import functional
-from torch.nn.utils import parametrizations, parametrize
-from torch.utils.checkpoint import checkpoint
-from torch.utils.data import TensorDataset
+from torch.nn.utils import parametrizations
 
 import hockeystick as hs
 from hockeystick.adapters.torch import make_correlated
 from hockeystick.adapters.torch._checks import digest
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.torch.loops import make_private
+from tests.adapters.torch.loops import LOSS, do_step, make_data, make_loop
 
 PLAN: Final = hs.DPSGD(examples=40, sampling="full-batch", steps=5, noise_multiplier=5)
-LOSS: Final = functional.cross_entropy
-
-
-def _data(examples: int = 40, width: int = 4) -> Any:
-    torch.manual_seed(1)
-    return TensorDataset(torch.randn(examples, width), torch.randint(3, (examples,)))
-
-
-def _loop(model: Any, dataset: Any = None, plan: hs.DPSGD = PLAN, **options: Any) -> Any:
-    optimizer = torch.optim.SGD(model.parameters(), lr=options.pop("lr", 0.1))
-    data = _data() if dataset is None else dataset
-    return make_private(model, optimizer, data, plan, **options)
-
-
-def _step(private: Any, loss: Any = LOSS) -> None:
-    private.step(loss, next(iter(private.loader)))
 
 
 # What a model keeps.
@@ -50,7 +31,7 @@ class Writing(nn.Module):  # type: ignore[misc]  # torch may have no types
 
     def __init__(self, way: str) -> None:
         super().__init__()
-        self.layer, self.way = nn.Linear(4, 3), way
+        self.layer, self.way = nn.Linear(3, 2), way
         self.calls: Any
         self.register_buffer("calls", torch.zeros(()))
         self.register_buffer("old", None)
@@ -79,11 +60,11 @@ WAYS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_forward_writes_is_refused_and_forgotten(way: str) -> None:
-    private = _loop(Writing(way), microbatch=1)
+    private = make_loop(PLAN, Writing(way), microbatch=1)
     before = digest(private.model)
     refused = "^model must be free of buffers, weights and modules|a write in place"
     with pytest.raises((ParameterError, IncompatibleError), match=refused):
-        _step(private)
+        do_step(private)
     assert private.steps == 0
     assert digest(private.model) == before
     assert not hasattr(private.model, "kept")
@@ -94,7 +75,7 @@ class Memory(nn.Module):  # type: ignore[misc]  # torch may have no types
 
     def __init__(self, where: str) -> None:
         super().__init__()
-        self.layer, self.where = nn.Linear(4, 3), where
+        self.layer, self.where = nn.Linear(3, 2), where
         self.count = 0
         self.cache: Any = None
         self.listed: list[Any] = []
@@ -126,7 +107,7 @@ def test_no_example_moves_the_gradient_of_a_later_one(where: str) -> None:
 
 
 def _in(layer: Any, *more: Any) -> Any:
-    return nn.Sequential(nn.Linear(4, 6), layer, *more, nn.LazyLinear(3))
+    return nn.Sequential(nn.Linear(3, 6), layer, *more, nn.LazyLinear(2))
 
 
 class First(nn.Module):  # type: ignore[misc]  # torch may have no types
@@ -155,7 +136,7 @@ def _in_channels(layer: Any) -> Any:
 
 
 def _embedded(layer: Any) -> Any:
-    return nn.Sequential(Embedded(layer), nn.LazyLinear(3))
+    return nn.Sequential(Embedded(layer), nn.LazyLinear(2))
 
 
 KEEPS_NOTHING: Final[dict[str, Callable[[], Any]]] = {
@@ -186,13 +167,13 @@ def _kept(made: Callable[[], Any], examples: int) -> str:
     modes = [one.training for one in model.modules()]
     model.eval()
     with torch.no_grad():
-        model(torch.zeros(2, 4))  # which makes the lazy layers
+        model(torch.zeros(2, 3))  # which makes the lazy layers
     for one, mode in zip(model.modules(), modes, strict=False):
         one.training = mode
-    private = _loop(model, _data(examples), microbatch=3, lr=0.0)
+    private = make_loop(PLAN, model, make_data(examples), microbatch=3, lr=0.0)
     before = digest(model)
     for _ in range(2):
-        _step(private)
+        do_step(private)
     assert digest(model) == before
     return before + repr(sorted(n for one in model.modules() for n in vars(one)))
 
@@ -210,38 +191,18 @@ def test_a_layer_that_keeps_something_is_refused(name: str) -> None:
         _kept(REFUSED[name], 40)
 
 
-def test_a_cache_of_weights_that_would_lose_their_gradients_is_refused() -> None:
-    private = _loop(parametrizations.weight_norm(nn.Linear(4, 3)))
-    with parametrize.cached(), pytest.raises(IncompatibleError, match=r"outside .*cached"):
-        _step(private)
-    assert private.steps == 0
-
-
-class Checkpointed(nn.Linear):  # type: ignore[misc]  # torch may have no types
-    def forward(self, rows: Any) -> Any:
-        return checkpoint(super().forward, rows, use_reentrant=self.bias is None)
-
-
-@pytest.mark.parametrize("bias", [False, True])
-def test_activation_checkpointing_is_refused_by_name(bias: bool) -> None:
-    private = _loop(Checkpointed(4, 3, bias=bias))
-    with pytest.raises(IncompatibleError, match="activation checkpointing"):
-        _step(private)
-    assert private.steps == 0
-
-
 # What a loss reads.
 
 
 def _update(loss: Any, model: Any, **options: Any) -> Any:
     plan = hs.DPSGD(examples=40, sampling="full-batch", steps=1, noise_multiplier=0)
-    private = _loop(model, plan=plan, clipping=1e3, arithmetic="real", **options)
-    _step(private, loss)
+    private = make_loop(plan, model, make_data(40), clipping=1e3, arithmetic="real", **options)
+    do_step(private, loss)
     return torch.cat([one.grad.flatten() for one in model.parameters()])
 
 
 def _plain(loss: Any, model: Any) -> Any:
-    rows, targets = _data().tensors
+    rows, targets = make_data(40).tensors
     total = sum(loss(model(rows[n : n + 1]), targets[n : n + 1]) for n in range(40)) / 40
     return torch.cat([one.flatten() for one in torch.autograd.grad(total, model.parameters())])
 
@@ -253,7 +214,7 @@ def _penalty(model: Any) -> Any:
 
 
 def _second_pass(model: Any) -> Any:
-    other = torch.ones(1, 4)
+    other = torch.ones(1, 3)
     return lambda out, target: LOSS(out, target) + model(other).square().sum()
 
 
@@ -261,46 +222,15 @@ def _second_pass(model: Any) -> Any:
 @pytest.mark.parametrize("microbatch", [1, 7])
 def test_a_loss_may_read_the_model(made: Callable[[Any], Any], microbatch: int) -> None:
     torch.manual_seed(0)
-    model = nn.Linear(4, 3)
+    model = nn.Linear(3, 2)
     loss = made(model)
     expected = _plain(loss, model)
     found = _update(loss, model, microbatch=microbatch)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("clipping", ["individual", "batch"])
-def test_a_loss_that_reads_parameters_taken_out_before_is_refused(clipping: Any) -> None:
-    model = nn.Linear(4, 3)
-    weight = model.weight
-    plan = hs.DPSGD(
-        examples=40, sampling="full-batch", steps=1, noise_multiplier=5, clipping=clipping
-    )
-    private = _loop(model, plan=plan)
-    with pytest.raises(IncompatibleError, match="taken out of it before"):
-        _step(private, lambda out, target: LOSS(out, target) + weight.square().sum())
-    assert private.steps == 0
-    _step(private, lambda out, target: LOSS(out, target) + weight.detach().square().sum())
-
-
-def test_a_lost_gradient_is_seen_under_no_grad_too() -> None:
-    model = nn.Linear(4, 3)
-    weight, private = model.weight, _loop(model)
-    with torch.no_grad(), pytest.raises(IncompatibleError, match="taken out of it before"):
-        _step(private, lambda out, target: LOSS(out, target) + weight.square().sum())
-    with torch.inference_mode(), pytest.raises(IncompatibleError, match="inference_mode"):
-        _step(private)
-
-
-@pytest.mark.parametrize(
-    "returned", [1.0, None, (torch.ones(1),), torch.ones(1, dtype=torch.cfloat)]
-)
-def test_a_loss_that_is_no_real_tensor_is_refused(returned: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^loss_fn must be one that returns a real tensor"):
-        _step(_loop(nn.Linear(4, 3)), lambda out, target: returned)
-
-
 def test_an_input_that_the_model_writes_to_stays_as_it_was_drawn() -> None:
-    private = _loop(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(4, 3)))
+    private = make_loop(PLAN, nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 2)))
     batch = next(iter(private.loader))
     with pytest.raises(ZeroDivisionError):
         private.step(lambda out, target: 1 / 0, batch)
@@ -311,43 +241,43 @@ def test_an_input_that_the_model_writes_to_stays_as_it_was_drawn() -> None:
 
 
 def test_a_second_loop_whose_plan_has_the_first_tells_what_both_cost() -> None:
-    one = _loop(nn.Linear(4, 3))
-    _step(one)
+    one = make_loop(PLAN, nn.Linear(3, 2))
+    do_step(one)
     one.close()
-    two = _loop(one.model, plan=replace(PLAN, extra=one.plan), microbatch=1)
-    _step(two)
+    two = make_loop(model=one.model, plan=replace(PLAN, extra=one.plan), microbatch=1)
+    do_step(two)
     cost = hs.epsilon(one.plan @ one.plan, delta=1e-5)
     assert two.spent(1e-5).lower <= cost.upper
     assert two.spent(1e-5).upper >= cost.lower
     with pytest.raises(IncompatibleError, match="another private loop"):
-        _loop(two.model, plan=PLAN)
-    _step(_loop(two.model, plan=replace(PLAN, extra=two.plan)))  # which has the first
+        make_loop(model=two.model, plan=PLAN)
+    do_step(make_loop(model=two.model, plan=replace(PLAN, extra=two.plan)))  # which has the first
 
 
 def test_a_loop_that_was_made_before_another_one_trained_is_refused() -> None:
-    model = nn.Linear(4, 3)
-    one, two = _loop(model), _loop(model)
-    _step(one)
+    model = nn.Linear(3, 2)
+    one, two = make_loop(PLAN, model), make_loop(PLAN, model)
+    do_step(one)
     with pytest.raises(IncompatibleError, match="another private loop"):
-        _step(two)
+        do_step(two)
     assert two.steps == 0
-    _step(_loop(model, plan=replace(PLAN, extra=PLAN)))
+    do_step(make_loop(model=model, plan=replace(PLAN, extra=PLAN)))
     with pytest.raises(IncompatibleError, match="another private loop"):
-        _step(one)
+        do_step(one)
 
 
 def test_two_loops_on_parts_of_one_model_add_up_and_correlated_ones_do() -> None:
-    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     encoder = hs.mechanisms.Encoder.square_root(5)
     plan = hs.mechanisms.MatrixFactorization(2.0, encoder)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model[1].requires_grad_(False)
-    make_correlated(model, optimizer, _data(), plan, batch_size=8).step(LOSS)
+    make_correlated(model, optimizer, make_data(40), plan, batch_size=8).step(LOSS)
     model.requires_grad_(True)
     model[0].requires_grad_(False)
     for made in (
-        lambda: _loop(model),
-        lambda: make_correlated(model, optimizer, _data(), plan, batch_size=8),
+        lambda: make_loop(PLAN, model),
+        lambda: make_correlated(model, optimizer, make_data(40), plan, batch_size=8),
     ):
         with pytest.raises(IncompatibleError, match="another private loop"):
             made()
@@ -355,12 +285,13 @@ def test_two_loops_on_parts_of_one_model_add_up_and_correlated_ones_do() -> None
 
 def test_two_loops_on_a_ledger_go_on_as_it_adds_them(tmp_path: Any) -> None:
     ledger = hs.Ledger(tmp_path / "ledger.db", "d", hs.ApproxDP(50, 1e-5))
-    model = nn.Linear(4, 3)
+    model = nn.Linear(3, 2)
     for key in ("one", "two"):
-        with _loop(model, ledger=ledger, key=key) as private:
-            _step(private)
+        with make_loop(PLAN, model, ledger=ledger, key=key) as private:
+            do_step(private)
     other = hs.Ledger(tmp_path / "other.db", "d", hs.ApproxDP(50, 1e-5))
-    for beside, options in ((None, {}), (PLAN, {}), (None, {"ledger": other, "key": "run"})):
+    refused: Any = ((None, {}), (PLAN, {}), (None, {"ledger": other, "key": "run"}))
+    for beside, options in refused:
         with pytest.raises(IncompatibleError, match="another private loop"):
-            _loop(model, plan=replace(PLAN, extra=beside), **options)
-    _step(_loop(model, plan=replace(PLAN, extra=PLAN @ PLAN)))
+            make_loop(model=model, plan=replace(PLAN, extra=beside), **options)
+    do_step(make_loop(model=model, plan=replace(PLAN, extra=PLAN @ PLAN)))

@@ -14,7 +14,14 @@ from torch import nn
 
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
-from tests.adapters.torch.loops import EXAMPLES, LOSS, make_data, make_loop, make_private
+from tests.adapters.torch.loops import (
+    EXAMPLES,
+    LOSS,
+    make_data,
+    make_loop,
+    make_private,
+    weights_of,
+)
 
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=1, steps=12, noise_multiplier=1)
 
@@ -22,10 +29,6 @@ PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=1, steps=12, noise_multiplier=1)
 def _model() -> Any:
     torch.manual_seed(4)
     return nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.4), nn.Tanh(), nn.Linear(8, 2))
-
-
-def _weights(private: Any) -> Any:
-    return torch.cat([one.detach().flatten() for one in private.model.parameters()])
 
 
 def _trained(reduction: Any, **options: Any) -> Any:
@@ -41,34 +44,28 @@ def _trained(reduction: Any, **options: Any) -> Any:
     return private
 
 
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-@pytest.mark.parametrize("options", [{}, {"arithmetic": "real"}, {"microbatch": 1}], ids=str)
-def test_the_weights_are_those_of_private_steps(reduction: str, options: Any) -> None:
+@pytest.mark.parametrize(
+    ("reduction", "options"),
+    [("mean", {}), ("sum", {"arithmetic": "real"}), ("mean", {"microbatch": 1})],
+    ids=str,
+)
+def test_the_weights_and_the_cost_are_those_of_private_steps(reduction: str, options: Any) -> None:
     usual = make_loop(PLAN, _model(), not_private=6, **options)
     for batch in usual.loader:
         usual.step(LOSS, batch)
     own = _trained(reduction, not_private=6, **options)
-    assert torch.allclose(_weights(usual), _weights(own), atol=1e-6)
+    assert torch.allclose(weights_of(usual), weights_of(own), atol=1e-6)
     assert own.steps == PLAN.total_steps
-
-
-def test_what_ran_costs_what_the_plan_costs() -> None:
-    own = _trained("mean")
-    assert own.spent(1e-5).upper == hs.epsilon(PLAN, 1e-5).upper
-    assert any("mean" in one for one in own.spent(1e-5).assumptions)
+    secret = _trained(reduction).spent(1e-5)
+    assert secret.upper == hs.epsilon(PLAN, 1e-5).upper
+    assert any(reduction in one for one in secret.assumptions)
 
 
 def test_a_closure_is_called_before_the_step() -> None:
     private = make_loop(PLAN, _model())
     model, batches = private.own_loop()
-    inputs, targets = next(iter(batches))
-
-    def closure() -> Any:
-        loss = LOSS(model(inputs), targets)
-        loss.backward()
-        return loss
-
-    assert private.optimizer.step(closure).dim() == 0
+    batch = next(iter(batches))
+    assert private.optimizer.step(lambda: _backward(model, batch)).dim() == 0
     assert private.steps == 1
 
 
@@ -98,90 +95,75 @@ def test_lightnings_loop_steps_privately() -> None:
             return LOSS(self.model(inputs), targets)
 
     module, quiet = Module(), ("logger", "enable_checkpointing", "enable_progress_bar")
-    before = _weights(module.private)
+    before = weights_of(module.private)
     trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", **dict.fromkeys(quiet, False))
     trainer.fit(module, train_dataloaders=module.batches)
     assert module.private.steps == PLAN.total_steps
-    assert not torch.equal(before, _weights(module.private))
+    assert not torch.equal(before, weights_of(module.private))
 
 
-def _other_rows(model: Any, batch: Any, optimizer: Any) -> None:
-    model(make_data()[:2][0])
-
-
-def _moved(model: Any, batch: Any, optimizer: Any) -> None:
-    model(batch[0] - batch[0].mean(dim=0))
-
-
-def _written(model: Any, batch: Any, optimizer: Any) -> None:
-    batch[0].add_(1.0)
-    model(batch[0])
-
-
-def _called_twice(model: Any, batch: Any, optimizer: Any) -> None:
-    model(batch[0])
-    model(batch[0])
-
-
-def _two_backwards(model: Any, batch: Any, optimizer: Any) -> None:
+def _backward(model: Any, batch: Any, times: int = 1, penalty: float = 0.0) -> Any:
     loss = LOSS(model(batch[0]), batch[1])
-    loss.backward(retain_graph=True)
-    loss.backward()
+    if penalty:
+        loss = loss + penalty * sum(one.square().sum() for one in model.parameters())
+    for _ in range(times):
+        loss.backward(retain_graph=True)
+    return loss
 
 
-def _no_backward(model: Any, batch: Any, optimizer: Any) -> None:
-    model(batch[0])
-    optimizer.step()
+MISUSES: dict[str, tuple[Callable[..., Any], Any, int]] = {
+    "other rows": (lambda model, *_: model(make_data()[:2][0]), ParameterError, 0),
+    "moved": (lambda model, batch, _: model(batch[0] - batch[0].mean(dim=0)), ParameterError, 0),
+    "written": (lambda model, batch, _: model(batch[0].add_(1.0)), ParameterError, 0),
+    "called twice": (
+        lambda model, batch, _: [model(batch[0]) for _ in range(2)],
+        ParameterError,
+        0,
+    ),
+    "two backwards": (lambda model, batch, _: _backward(model, batch, 2), IncompatibleError, 0),
+    "no backward": (
+        lambda model, batch, optimizer: [model(batch[0]), optimizer.step()],
+        IncompatibleError,
+        0,
+    ),
+    "a penalty": (
+        lambda model, batch, optimizer: [_backward(model, batch, 1, 1.0), optimizer.step()],
+        IncompatibleError,
+        0,
+    ),
+    "two steps": (
+        lambda model, batch, optimizer: [
+            _backward(model, batch),
+            optimizer.step(),
+            optimizer.step(),
+        ],
+        IncompatibleError,
+        1,
+    ),
+}
 
 
-def _two_steps(model: Any, batch: Any, optimizer: Any) -> None:
-    LOSS(model(batch[0]), batch[1]).backward()
-    optimizer.step()
-    optimizer.step()
-
-
-def _touched(model: Any, batch: Any, optimizer: Any) -> None:
-    loss = LOSS(model(batch[0]), batch[1])
-    (loss + sum(one.square().sum() for one in model.parameters())).backward()
-    optimizer.step()
-
-
-@pytest.mark.parametrize(
-    ("misuse", "error", "counted"),
-    [
-        (_other_rows, ParameterError, 0),
-        (_moved, ParameterError, 0),
-        (_written, ParameterError, 0),
-        (_called_twice, ParameterError, 0),
-        (_two_backwards, IncompatibleError, 0),
-        (_no_backward, IncompatibleError, 0),
-        (_touched, IncompatibleError, 0),
-        (_two_steps, IncompatibleError, 1),
-    ],
-)
+@pytest.mark.parametrize(("misuse", "error", "counted"), MISUSES.values(), ids=MISUSES)
 def test_misuse_is_refused(misuse: Callable[..., None], error: Any, counted: int) -> None:
     private = make_loop(PLAN, _model())
     model, batches = private.own_loop()
     batch = next(iter(batches))
-    before = _weights(private)
+    before = weights_of(private)
     with pytest.raises(error):
         misuse(model, batch, private.optimizer)
     assert private.steps == counted
-    assert torch.equal(before, _weights(private)) is (counted == 0)
+    assert torch.equal(before, weights_of(private)) is (counted == 0)
 
 
-def test_a_batch_that_no_step_used_is_refused() -> None:
-    model, batches = make_loop(PLAN, _model()).own_loop()
+def test_a_batch_that_no_step_used_and_another_reduction_are_refused() -> None:
+    private = make_loop(PLAN, _model())
+    with pytest.raises(ParameterError, match="reduction"):
+        private.own_loop(reduction="none")
+    model, batches = private.own_loop()
     given = iter(batches)
-    inputs, targets = next(given)
-    LOSS(model(inputs), targets).backward()
+    _backward(model, next(given))
     with pytest.raises(IncompatibleError, match="was drawn and not used"):
         next(given)
-
-
-def test_a_reduction_is_the_mean_or_the_sum() -> None:
-    with pytest.raises(ParameterError, match="reduction"):
-        make_loop(PLAN, _model()).own_loop(reduction="none")
 
 
 class _Around(torch.optim.Optimizer):  # type: ignore[misc]  # torch may have no types
@@ -197,17 +179,17 @@ class _Around(torch.optim.Optimizer):  # type: ignore[misc]  # torch may have no
         return self.inner.step(*given)
 
 
-def _own_step(private: Any, batch: Any) -> None:
+def _own_step(private: Any) -> None:
     model, batches = private.own_loop()
-    inputs, targets = next(iter(batches))
-    LOSS(model(inputs), targets).backward()
+    private.model.zero_grad()
+    _backward(model, next(iter(batches)))
     private.optimizer.step()
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-@pytest.mark.parametrize("step", [lambda private, _: private.step(LOSS), _own_step])
+@pytest.mark.parametrize("step", [lambda private: private.step(LOSS), _own_step])
 def test_no_optimizer_steps_with_gradients_that_are_not_private(
-    wrapped: bool, step: Callable[[Any, Any], None]
+    wrapped: bool, step: Callable[[Any], None]
 ) -> None:
     model, dataset = nn.Linear(3, 2), make_data()
     inner = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -216,31 +198,26 @@ def test_no_optimizer_steps_with_gradients_that_are_not_private(
         private.optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     LOSS(model(dataset[:][0]), dataset[:][1]).backward()
     raw, before = model.weight.grad.clone(), model.weight.detach().clone()
-    if step is _own_step:
-        model.zero_grad()
-    if wrapped or step is not _own_step:
-        step(private, None)
-        assert private.steps == 1
-        assert not torch.allclose(before - model.weight.detach(), raw, atol=1e-6)
-        return
-    model.zero_grad()
-    step(private, None)  # which this loop does not know: without gradients it does nothing
-    assert torch.equal(before, model.weight.detach()) or private.steps == 1
+    step(private)
+    moved = before - model.weight.detach()
+    assert not torch.allclose(moved, raw, atol=1e-6)
+    # An optimizer that an own loop does not know has no gradients to step with.
+    unknown = step is _own_step and not wrapped
+    assert private.steps == 1 or (unknown and not moved.any())
 
 
 def test_outputs_in_16_bits_do_not_tell_how_many_examples_there_are() -> None:
     found = []
     for examples in (1021, 1022):
         rows = torch.utils.data.TensorDataset(torch.ones(examples, 1))
-        model = nn.Linear(1, 1, bias=False)
         plan = hs.DPSGD(examples=examples, sampling="full-batch", steps=1, noise_multiplier=0)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-        private = make_private(model, optimizer, rows, plan, clipping=1.02, microbatch=1)
+        model = nn.Linear(1, 1, bias=False)
+        private = make_loop(plan, model, rows, clipping=1.02, microbatch=1)
         own, batches = private.own_loop()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = own(next(iter(batches))).float().mean()
         loss.backward()
-        optimizer.step()
+        private.optimizer.step()
         found.append(float(model.weight.grad) * examples / 1.02)
     assert found[1] - found[0] <= 1.0 + 1e-4
     assert "not rounded" in private.spent(1e-5).accountant

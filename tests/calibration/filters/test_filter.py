@@ -93,23 +93,6 @@ def test_the_published_theorem_spends_its_published_sum() -> None:
     assert spent.delta == 1e-6
 
 
-@each_budget
-def test_what_is_left_fits_and_then_nothing_is(budget: hs.notions.Notion) -> None:
-    spending = hs.calibration.Filter(budget)
-    spending.step(hs.PureDP(0.1), count=2)
-    left = spending.left
-    assert type(left) is type(budget)
-    assert spending.fits(left)
-    assert spending.step(left) == spending.left
-    assert not spending.fits(hs.PureDP(1e-4))
-    with pytest.raises(hs.errors.BudgetExhausted):
-        spending.step(hs.PureDP(1e-4))
-    for free in (hs.PureDP(0), hs.Gaussian(math.inf), hs.ZCDP(0) ** 5, hs.Laplace(0.1) ** 0):
-        assert spending.fits(free)
-        spending.step(free)
-    spending.step(hs.PureDP(100.0), count=0)
-
-
 def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> None:
     spending = hs.calibration.Filter(hs.ZCDP(0.5))
     spending.step(hs.Gaussian(2), count=3)

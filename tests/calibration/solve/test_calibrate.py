@@ -101,19 +101,6 @@ def test_what_was_spent_counts() -> None:
     assert found.value > hs.calibrate(TUTORIAL, "noise_multiplier", BUDGET).value
 
 
-def test_the_last_release_can_take_what_is_left_and_no_more() -> None:
-    spent = hs.Gaussian(1.0)
-    left = float(hs.epsilon(spent, 1e-5))
-    with pytest.raises(
-        hs.errors.InfeasibleError, match=r"no noise_multiplier reaches epsilon 4"
-    ) as error:
-        hs.calibrate(
-            hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(left * 0.99, 1e-5), spent=spent
-        )
-    assert error.value.best == math.inf
-    assert error.value.lower > left * 0.98
-
-
 @dataclass(frozen=True, slots=True)
 class Valley(hs.mechanisms.Plan):
     """A Gaussian whose noise is least at x = 1."""
@@ -336,24 +323,6 @@ def test_a_target_of_another_notion_is_solved_for_whatever_the_losses_tell_it_of
     found = hs.calibrate(plan, parameter, target)
     limit = target.mu if isinstance(target, hs.GDP) else target.rho
     assert limit * (1 - 1e-6) <= found.achieved.upper <= limit
-
-
-@pytest.mark.parametrize(
-    ("rate", "runs", "target"),
-    [
-        (0.001, 25, hs.ApproxDP(1.0, 1e-5)),
-        (8.17e-5, 32_468, hs.ApproxDP(0.153, 1.15e-6)),
-        (0.0691, 61_934, hs.ApproxDP(0.284, 7.47e-11)),
-    ],
-)
-def test_few_hits_and_alike_directions_are_solved_tightly_in_few_evaluations(
-    rate: float, runs: int, target: hs.ApproxDP
-) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(1.0), rate) ** runs
-    found = hs.calibrate(plan, "noise_multiplier", target)
-    assert found.status == "tight"
-    assert found.evaluations <= 3
-    assert found.achieved.upper <= target.epsilon
 
 
 SIZES: Final[dict[str, Any]] = {"examples": 60_000, "batch_size": 256}

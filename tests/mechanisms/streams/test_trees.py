@@ -58,21 +58,6 @@ def test_small_trees_are_exact_against_every_pattern(separation: int) -> None:
             assert sensitivity._by_levels(rounds, Pattern(participations, separation)) >= truth
 
 
-def test_long_trees_have_two_ends_that_are_close_by() -> None:
-    matrix = [
-        [int(start <= place < start + size) for place in range(100)]
-        for size in (1, 2, 4, 8, 16, 32, 64)
-        for start in range(0, 100 - size + 1, size)
-    ]
-    found = Encoder.tree(100, participations=3, separation=30)
-    other = Encoder.of_matrix(matrix, participations=3, separation=30)
-    assert found.least_square == found.square <= other.square
-    assert other.least_square <= found.least_square
-    for rounds, times, apart in ((10**6, 100, 10**4), (10**6, 20, 49_999), (10_000, 100, 97)):
-        long = Encoder.tree(rounds, participations=times, separation=apart)
-        assert long.least_square <= long.square <= 1.05 * long.least_square
-
-
 def test_zeros_at_the_end_are_no_diagonals() -> None:
     plan = CyclicPoisson(2.0, (1.0, 0.0, 0.5, 0.0, 0.0), rounds=20, cycle=3, rate=0.1)
     assert plan.bands == 3

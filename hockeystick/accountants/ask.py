@@ -444,7 +444,7 @@ def answers_by(
             alone = dict.fromkeys(map(direction.terms_of, branches))
             branches = tuple(Composition(terms, terms) for terms in alone)
         found = [_read_all(branch, quantity, values, accountant, digits) for branch in branches]
-        said = {"quantity": quantity, "adjacency": one.adjacency}
+        said: dict[str, Any] = {"quantity": quantity, "adjacency": one.adjacency}
         said |= {"assumptions": assumptions_of(one)}
         each = zip(values, *found, strict=True)
         return [_answer(together, said | {"at": value}) for value, *together in each]

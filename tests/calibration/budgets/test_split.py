@@ -221,12 +221,13 @@ def test_parts_without_noise_and_budgets_out_of_reach_are_refused() -> None:
         with pytest.raises(hs.errors.IncompatibleError):
             hs.calibration.share_budget(budget, [part])
     wrong: Any = [1.0]
-    for name, call in (
+    calls: tuple[tuple[str, Any], ...] = (
         (r"parts\[0\]", lambda: hs.calibration.share_budget(hs.GDP(1.0), wrong)),
         ("parts", lambda: hs.calibration.share_budget(hs.GDP(1.0), [])),
         ("parts", lambda: hs.calibration.share_budget(hs.GDP(1.0), wrong[0])),
         ("runs", lambda: hs.calibration.grid_search(hs.GDP(1.0), hs.Gaussian(1.0), 0)),
-    ):
+    )
+    for name, call in calls:
         with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
             call()
 

@@ -74,6 +74,6 @@ def amount(notion: Notion, rounded: Callable[[float], str]) -> str:
         pairs = [f"{rounded(one)} at order {plain(order)}" for order, one in notion.divergences]
         more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
         return f"divergence {', '.join(pairs[:_SHOWN])}{more}"
-    numbers = {one.name: getattr(notion, one.name) for one in fields(notion)}
+    numbers = {one.name: getattr(notion, one.name) for one in fields(notion) if one.compare}
     told = {name: plain(x) if name == "omega" else rounded(x) for name, x in numbers.items()}
     return " at ".join(f"{name} {x}" for name, x in told.items())

@@ -9,7 +9,7 @@ import hockeystick as hs
 from hockeystick.calibration.budgets.split import with_noise
 from hockeystick.numerics.multiprecision import mp
 
-# (epsilon, delta), and the least noise, as known.
+# (epsilon, delta), and the least noise by mpmath's root of Balle and Wang's formula.
 LEAST = (
     (1.0, 1e-5, "3.73063163481594183224982257504"),
     (1.0, 1e-9, "5.49526615723829619322687065762"),

@@ -3,10 +3,7 @@
 import json
 import math
 import pickle
-import sys
-import threading
 import time
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -14,8 +11,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.filters.filter import _plus
 from hockeystick.numerics.multiprecision import mp
+from tests.calibration.session.test_accountant import THREADS, at_once
 
-THREADS: Final = 8
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.01)
 RDP: Final = hs.RenyiDP({2: 1.0, 8.5: 4, 64: 40})
 BUDGETS: Final[tuple[hs.notions.Notion, ...]] = (
@@ -258,16 +255,6 @@ def test_what_is_no_state_is_refused(change: dict[str, Any]) -> None:
         )
 
 
-@pytest.fixture
-def switching() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-@pytest.mark.usefixtures("switching")
 @pytest.mark.parametrize("budget", [hs.ZCDP(1.0), hs.ApproxDP(3.0, 1e-6)], ids=str)
 def test_eight_threads_never_overspend_and_lose_no_step(
     budget: hs.notions.Notion, monkeypatch: pytest.MonkeyPatch
@@ -280,25 +267,19 @@ def test_eight_threads_never_overspend_and_lose_no_step(
     monkeypatch.setattr("hockeystick.calibration.filters.filter._plus", plus)
     spending, step = hs.calibration.Filter(budget), hs.ZCDP(0.001)
     most = steps_taken(hs.calibration.Filter(budget), step)
-    taken, refusals = [0] * THREADS, [0] * THREADS
-    barrier = threading.Barrier(THREADS)
+    taken: list[bool] = []
 
-    def work(own: int) -> None:
-        barrier.wait()
+    def work() -> None:
         for _ in range(2 * most // THREADS):
             try:
                 spending.step(step)
-                taken[own] += 1
+                taken.append(True)
             except hs.errors.BudgetExhausted:
-                refusals[own] += 1
+                taken.append(False)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     assert sum(taken) == most == len(spending)
-    assert sum(taken) + sum(refusals) == 2 * most // THREADS * THREADS
+    assert len(taken) == 2 * most // THREADS * THREADS
     alone = hs.calibration.Filter(budget)
     alone.step(step, count=most)
     assert (spending.spent, spending.left) == (alone.spent, alone.left)

@@ -1,7 +1,6 @@
 """Trees and cyclic samples, against every pattern of participation."""
 
 import math
-from itertools import combinations, pairwise
 
 import pytest
 
@@ -9,6 +8,7 @@ import hockeystick as hs
 from hockeystick.mechanisms import CyclicPoisson
 from hockeystick.mechanisms.streams import sensitivity
 from hockeystick.mechanisms.streams.sensitivity import Pattern
+from tests.mechanisms.streams.test_matrix_factorization import patterns
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 7, 8, 100, 1000, 1023, 1024])
@@ -33,14 +33,9 @@ def by_hand(rounds: int, participations: int, separation: int) -> int:
         for size in (1, 2, 4, 8, 16)
         for start in range(0, rounds - size + 1, size)
     ]
-    patterns = [
-        places
-        for count in range(1, participations + 1)
-        for places in combinations(range(rounds), count)
-        if all(b - a >= separation for a, b in pairwise(places))
-    ]
     return max(
-        sum(sum(place in node for place in places) ** 2 for node in nodes) for places in patterns
+        sum(sum(place in node for place in places) ** 2 for node in nodes)
+        for places in patterns(rounds, participations, separation)
     )
 
 

@@ -444,11 +444,8 @@ def answers_by(
             alone = dict.fromkeys(map(direction.terms_of, branches))
             branches = tuple(Composition(terms, terms) for terms in alone)
         found = [_read_all(branch, quantity, values, accountant, digits) for branch in branches]
-        said = {
-            "quantity": quantity,
-            "adjacency": one.adjacency,
-            "assumptions": assumptions_of(one),
-        }
+        said: dict[str, Any] = {"quantity": quantity, "adjacency": one.adjacency}
+        said |= {"assumptions": assumptions_of(one)}
         each = zip(values, *found, strict=True)
         return [_answer(together, said | {"at": value}) for value, *together in each]
 
@@ -474,7 +471,6 @@ def _read_all(
     accountant: Accountant,
     digits: int | None,
 ) -> list[tuple[Accountant, Interval]]:
-    """Return the accountant that answers and its interval at each value."""
     most = 1.0 if quantity == "epsilon" else LARGEST_EPSILON
     inside = [value for value in values if 0.0 < value < most]
     together = len(inside) > 1 and digits is None
@@ -523,7 +519,6 @@ def _handed_over(accountant: Accountant, interval: Interval) -> Interval:
 
 
 def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> Interval | None:
-    """Return the answer where it needs no accountant."""
     if quantity == "epsilon" and value >= 1.0:
         return Interval.point(0.0)
     if quantity == "epsilon" and value == 0.0:

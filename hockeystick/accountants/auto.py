@@ -17,36 +17,11 @@ from hockeystick.accountants.rdp import RDP, Moments
 from hockeystick.accountants.selection import Selection
 
 # For rare large losses a lattice takes a fraction of the time of a smoothed contour.
-AUTO: Final = Auto(
-    (
-        ClosedForm(),
-        Selection(),
-        Contour(smooths=False),
-        PRV(),
-        Contour(),
-        Parts(),
-        RDP(),
-        ZeroConcentrated(),
-    )
+_EXACT: Final = (ClosedForm(), Selection(), Contour(smooths=False), PRV(), Contour())
+_BOUNDS: Final = (Parts(), RDP(), ZeroConcentrated())
+AUTO: Final = Auto((*_EXACT, *_BOUNDS))
+_ALL: Final[tuple[Accountant, ...]] = (
+    *(AUTO, ClosedForm(), Contour(), PRV(), Selection(), *_BOUNDS),
+    *(Moments(), Advanced(), Basic(), BerryEsseen(), GaussianLimit(), Edgeworth()),
 )
-ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
-    {
-        one.name: one
-        for one in (
-            AUTO,
-            ClosedForm(),
-            Contour(),
-            PRV(),
-            Selection(),
-            Parts(),
-            RDP(),
-            ZeroConcentrated(),
-            Moments(),
-            Advanced(),
-            Basic(),
-            BerryEsseen(),
-            GaussianLimit(),
-            Edgeworth(),
-        )
-    }
-)
+ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType({one.name: one for one in _ALL})

@@ -82,7 +82,6 @@ class Parts(DirectedAccountant):
         return Interval(lower, upper, max(upper, lower))
 
     def _split(self, terms: Terms) -> tuple[Terms, Terms]:
-        """Return the losses known exactly and the others, or raise where either is missing."""
         known = tuple((loss, n) for loss, n in terms if _is_known(loss))
         rest = tuple((loss, n) for loss, n in terms if not _is_known(loss))
         if not known or not rest:
@@ -92,7 +91,6 @@ class Parts(DirectedAccountant):
 
 
 def _sums(known: Terms, rest: Terms, delta: float) -> Iterator[float]:
-    """Return the sums of both parts' epsilons over several shares of delta."""
     for share in _SHARES:
         first = share * delta
         second = down(delta - first)
@@ -201,10 +199,7 @@ _SAME: Final = 1.0 - 1e-9
 def _intersection(
     first: tuple[Accountant, Interval], second: tuple[Accountant, Interval]
 ) -> tuple[Accountant, Interval]:
-    """Return what two answers prove together, and the accountant that proves its upper end.
-
-    The estimate is that of the narrower one, and it is settled where that is.
-    """
+    """Return what two answers prove together, and the accountant that proves its upper end."""
     low, high = sorted((first, second), key=lambda one: one[1].upper)
     narrow, wide = sorted((first, second), key=lambda one: (one[1].relative_width, one[1].upper))
     accountant = (low if low[1].upper < _SAME * high[1].upper else narrow)[0]

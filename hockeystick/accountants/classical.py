@@ -74,7 +74,6 @@ class Basic(Accountant):
 
 
 def _sums(terms: Guarantees) -> tuple[Fraction, Fraction]:
-    """Return the sum of the epsilons and that of the deltas, exactly."""
     epsilons = sum((count * decimal(loss.epsilon) for loss, count in terms), Fraction(0))
     deltas = sum((count * decimal(loss.failure) for loss, count in terms), Fraction(0))
     return epsilons, deltas

@@ -322,7 +322,6 @@ def number_of_atoms(terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> 
 
 
 def _delta_above_atoms(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
-    """Return delta at an epsilon with a number of atoms above it."""
     from hockeystick.numerics.multiprecision import mp
 
     if above == 0:

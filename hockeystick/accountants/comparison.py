@@ -59,7 +59,6 @@ class SamplingRow(_Row):
 def _timed(
     make: Callable[[], Mechanism], quantity: Quantity, value: float, accountant: Accountant
 ) -> tuple[Any, str, float]:
-    """Return an answer, or None with the reason why there is none, and the seconds it took."""
     start = time.perf_counter()
     answer, reason = None, ""
     try:
@@ -151,11 +150,8 @@ class GaussianSummary:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary ready for JSON."""
-        return {
-            "least_rate": self.least_rate,
-            "mu": self.mu.as_dict(),
-            "regret": self.regret.as_dict(),
-        }
+        fits = {"mu": self.mu.as_dict(), "regret": self.regret.as_dict()}
+        return {"least_rate": self.least_rate, **fits}
 
     def __str__(self) -> str:
         return f"{self.mu} at error rates >= {plain(self.least_rate)}\n{self.regret}"
@@ -271,10 +267,7 @@ class Truth:
         return value < self.lower
 
     def beside(self, answer: Answer) -> str:
-        """Return where an answer's number is, beside the truth, in words.
-
-        An approximation proves nothing: by chance it may lie between the proven ends.
-        """
+        """Return where an answer's number is, beside the truth, in words."""
         value = quoted(answer)
         ratio = self.ratio(value)
         if ratio == math.inf:

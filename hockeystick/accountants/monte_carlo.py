@@ -139,10 +139,7 @@ def _bound(
     log_most: float,
     log_summands: Callable[[Array], Array],
 ) -> float:
-    """Return the upper confidence bound of one direction, whose summands are at most ``log_most``.
-
-    All are logarithms; the summands are functions of draws from ``N(0, G)``.
-    """
+    """Return one direction's upper confidence bound; all are logarithms, draws from ``N(0, G)``."""
     values, vectors = np.linalg.eigh(products)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     block = max(_AT_ONCE // len(products), 1)
@@ -159,10 +156,7 @@ def _bound(
 
 
 def _removing(products: Array, epsilon: float, source: np.random.Generator) -> _Direction:
-    """Return ``ln((rho - e^eps)_+ / rho_t)`` of outputs of the mean of ``N(t m_r, I)``.
-
-    The order t is the one with the smallest range.
-    """
+    """Return ``ln((rho - e^eps)_+ / rho_t)`` of outputs of the mean of ``N(t m_r, I)``, best t."""
     t, own = _ORDERS, np.diagonal(products)
     entropy = (t - 1.0) * np.log(t - 1.0) - t * np.log(t)
     exponents = 0.5 * t * (t - 1.0) * float(own.max()) - (t - 1.0) * epsilon + entropy
@@ -181,10 +175,7 @@ def _removing(products: Array, epsilon: float, source: np.random.Generator) -> _
 
 
 def _adding(products: Array, epsilon: float) -> _Direction:
-    """Return ``ln((1 - e^eps rho)_+ weight)`` of outputs of ``N(-s mean m_r, I)``.
-
-    The shift s is the one with the smallest range.
-    """
+    """Return ``ln((1 - e^eps rho)_+ weight)`` of outputs of ``N(-s mean m_r, I)``, best s."""
     mean, own = float(products.mean()), float(np.diagonal(products).mean())
     shift = max(epsilon - 0.5 * own, 0.0) / mean
 

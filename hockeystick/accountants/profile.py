@@ -147,7 +147,6 @@ class WideProfile(Profile):
 
     @cached_property
     def _orders(self) -> tuple[Array, Array]:
-        """Orders less 1 and proven upper ends of K there."""
         low, high = (optimal_order(self._terms, d) for d in (_LARGEST_DELTA, _SMALLEST_DELTA))
         wanted = np.geomspace(max(low, 1e-9), max(high, 2e-9), _ORDERS).tolist()
         orders = {one for c in wanted for one in candidate_orders(self._terms, c) if one > 0.0}
@@ -184,7 +183,6 @@ class WideProfile(Profile):
 
     @cached_property
     def _is_on_lattice(self) -> bool:
-        """Whether the values are those of a lattice, and too many to list in another way."""
         return self._sums is not None and self._sums is self._evenly_spaced
 
     @cached_property

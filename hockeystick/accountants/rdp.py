@@ -204,10 +204,7 @@ class RDP(BoundAccountant):
 
 
 def _stated(terms: Terms) -> RenyiPoints | None:
-    """Return the divergences of guarantees that state them at some orders; None of other losses.
-
-    They bound both orders of a pair, of which the best conversion of one order makes use.
-    """
+    """Return the divergences of guarantees that state them at some orders; None of other losses."""
     if not all(isinstance(loss, RenyiCurveLoss | ConcentratedLoss) for loss, _ in terms):
         return None
     last = largest_order(terms)

@@ -127,10 +127,6 @@ def optimise_banded(
         says its error. That no banded encoder has a smaller loss is not proven: it is where L-BFGS
         came to, from the square root's bands, and never worse than these.
 
-    Edge cases:
-        One band is independent noise. With as many bands as rounds and one participation, the
-        square root has the least largest error, and is returned to the digits of a float.
-
     Args:
         rounds: The number of rounds, an integer from 1 to 10^6.
         bands: How many diagonals it has, an integer from 1 to 10^6.
@@ -186,9 +182,9 @@ def optimise_buffered(
     Args:
         rounds: The number of rounds, an integer from 1 to 10^6.
         buffers: The number of buffers, an integer from 1 to 20; up to 5 are usual.
-        participations: The most rounds that one participant takes part in, an integer >= 1.
-        separation: The least distance of two of them in rounds, an integer >= 1.
-        error: "max" for the worst of the sums, "mean" for the root of the mean square error.
+        participations: As for ``optimise_banded``, as are ``separation`` and ``error``.
+        separation: See there.
+        error: See there.
 
     References:
         Dvijotham et al. 2024; McMahan, Xu and Zhang, "A Hassle-free Algorithm for Strong
@@ -261,7 +257,6 @@ class _Loss:
         return np.asarray(sums.reshape(-1)[:n])
 
     def encoder(self, strategy: Toeplitz | BufferedToeplitz) -> Encoder:
-        """Return the encoder of a strategy, for the rounds and the pattern."""
         return Encoder.of(
             strategy, self.rounds, participations=self.participations, separation=self.separation
         )
@@ -295,7 +290,6 @@ def _starts(count: int, rounds: int, fewer: Array | None) -> Iterator[Array]:
 
 
 def _minimised(evaluated: Callable[[Array], tuple[float, Array]], starts: list[Array]) -> Array:
-    """Return the parameters of the least loss that L-BFGS finds from some starts, or a start."""
     from scipy.optimize import minimize
 
     found: list[Any] = []
@@ -315,7 +309,6 @@ def _parameters(scales: Array, decays: Array) -> Array:
 
 
 def _buffered(parameters: Array) -> tuple[Array, Array]:
-    """Return scales, whose sum is below 1, and decays."""
     u, v = np.split(parameters, 2)
     weights = np.exp(u)
     return weights / (1.0 + weights.sum()), _sigmoid(v)

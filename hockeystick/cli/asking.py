@@ -510,7 +510,7 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
         return file, str(wanted), True
     (name,) = left_out
     named = [x for x in fields.numeric_paths(file.plan) if fields.name_of(x) == name]
-    own = [x for x in named if any(fields.owner_of(file.plan, x) is one for one in blanks.owners)]
+    own = [x for x in named if id(fields.value_at(file.plan, x[:-1])) in map(id, blanks.owners)]
     found = named if len(named) == 1 else own
     if len(found) != 1:
         paths = ", ".join(map(fields.spelled, named))

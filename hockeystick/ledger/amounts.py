@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.notions import Notion, RenyiDP
 from hockeystick.numerics.numerals import plain
 
 Costs: TypeAlias = tuple[Fraction, ...]
@@ -29,7 +30,7 @@ def storable(price: Fraction) -> Fraction:
     return math.ceil(price / unit) * unit
 
 
-def plus(first: Costs, second: Costs) -> Costs:
+def plus(first: Sequence[Fraction], second: Sequence[Fraction]) -> Costs:
     """Return the sums."""
     return tuple(a + b for a, b in zip(first, second, strict=True))
 
@@ -45,17 +46,12 @@ def text_of(costs: Costs) -> str:
 
 
 def costs_of(text: str) -> Costs:
-    """Return the fractions that such a text says, or raise ``ValueError``."""
-    try:
-        found = json.loads(text)
-        if not isinstance(found, list):
-            raise TypeError(text)
-        pairs = [[int(part, 16) for part in one.split("/")] for one in found]
-        if any(bottom <= 0 for _, bottom in pairs):
-            raise ValueError(text)
-        return tuple(Fraction(top, bottom) for top, bottom in pairs)
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"no exact numbers: {text}") from error
+    """Return the fractions that such a text says, or raise ``ValueError`` or ``TypeError``."""
+    found = json.loads(text)
+    pairs = [[int(part, 16) for part in str(one).split("/")] for one in found]
+    if not isinstance(found, list) or any(bottom <= 0 for _, bottom in pairs):
+        raise ValueError(f"no exact numbers: {text}")
+    return tuple(Fraction(top, bottom) for top, bottom in pairs)
 
 
 _SHOWN: Final = 3
@@ -74,20 +70,10 @@ def downward(value: float) -> str:
 
 def amount(notion: Notion, rounded: Callable[[float], str]) -> str:
     """Return a guarantee in a few words, its numbers rounded."""
-    match notion:
-        case PureDP():
-            return f"epsilon {rounded(notion.epsilon)}"
-        case ApproxDP():
-            return f"epsilon {rounded(notion.epsilon)} at delta {rounded(notion.delta)}"
-        case ZCDP():
-            return f"rho {rounded(notion.rho)}"
-        case TCDP():
-            return f"rho {rounded(notion.rho)} up to order {plain(notion.omega)}"
-        case GDP():
-            return f"mu {rounded(notion.mu)}"
-        case RenyiDP():
-            pairs = [f"{rounded(one)} at order {plain(order)}" for order, one in notion.divergences]
-            more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
-            return f"divergence {', '.join(pairs[:_SHOWN])}{more}"
-        case _:
-            raise NotImplementedError(type(notion).__name__)
+    if isinstance(notion, RenyiDP):
+        pairs = [f"{rounded(one)} at order {plain(order)}" for order, one in notion.divergences]
+        more = f" and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
+        return f"divergence {', '.join(pairs[:_SHOWN])}{more}"
+    numbers = {one.name: getattr(notion, one.name) for one in fields(notion) if one.compare}
+    told = {name: plain(x) if name == "omega" else rounded(x) for name, x in numbers.items()}
+    return " at ".join(f"{name} {x}" for name, x in told.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.adjacency import Adjacency
@@ -42,8 +42,7 @@ class LedgerStatus:
         remaining: The largest guarantee that one more release may have, rounded down.
         unresolved: How many reservations are neither committed nor released; they count in full.
         entries: How many entries its chain has.
-        head: How many entries there are and the hash of the last one. Whoever notes this outside
-            the ledger can tell later, by ``Ledger.verify``, that nothing was taken away since.
+        head: That number and the hash of the last entry, to be noted for ``Ledger.verify``.
     """
 
     dataset: str
@@ -132,26 +131,21 @@ def missing_elsewhere(rows: Transaction, entries: Iterable[Entry]) -> list[str]:
     return problems
 
 
-@dataclass(slots=True)
 class _Walk:
     """What is known after the entries so far."""
 
-    terms: Terms
-    spent: Costs
-    previous: str = START
-    seq: int = 0
-    prices: dict[str, Costs] = field(default_factory=dict)
-    stages: dict[str, str] = field(default_factory=dict)
+    def __init__(self, terms: Terms) -> None:
+        self.terms, self.spent, self.previous, self.seq = terms, terms.nothing, START, 0
+        self.prices: dict[str, Costs] = {}
+        self.stages: dict[str, str] = {}
 
 
 def problems_of(
     entries: Sequence[Entry], terms: Terms, unresolved: int, noted: str | None
 ) -> list[str]:
     """Return what is wrong with a chain: its entries, their end, and a head that was noted."""
-    walk = _Walk(terms, terms.nothing)
-    found: list[str] = []
-    for entry in entries:
-        found += (f"entry {entry.seq}: {problem}" for problem in _of_entry(walk, entry))
+    walk = _Walk(terms)
+    found = [f"entry {one.seq}: {problem}" for one in entries for problem in _of_entry(walk, one)]
     if noted is not None and noted not in {entry.head for entry in entries}:
         found.append(f"the head that was noted, {noted}, is not in the chain")
     reserved = sum(stage == EntryKind.RESERVE for stage in walk.stages.values())
@@ -161,7 +155,6 @@ def problems_of(
 
 
 def _of_entry(walk: _Walk, entry: Entry) -> Iterator[str]:
-    """Yield what is wrong with the next entry, and go on to it."""
     if entry.seq != walk.seq:
         yield f"it follows entry {walk.seq - 1}"
     if entry.previous != walk.previous:
@@ -176,7 +169,6 @@ def _of_entry(walk: _Walk, entry: Entry) -> Iterator[str]:
 
 
 def _of_content(walk: _Walk, entry: Entry) -> Iterator[str]:
-    """Yield what is wrong with what an entry says, apart from the chain."""
     if entry.kind == EntryKind.OPEN:
         if entry.seq:
             yield "it opens the dataset once more"
@@ -194,7 +186,6 @@ def _of_content(walk: _Walk, entry: Entry) -> Iterator[str]:
 
 
 def _of_sum(walk: _Walk, entry: Entry) -> Iterator[str]:
-    """Yield what is wrong with an entry's price and the sum, and take them over."""
     price, before = entry.costs, walk.prices.get(entry.key, walk.terms.nothing)
     if len(price) != len(before) or any(cost < 0 for cost in price):
         yield "its price is none in this budget's measure"

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Self, final
 
 from hockeystick._validate import WordEnum
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from hockeystick.ledger.database import Database, Transaction
 
 _A_NEW_KEY: Final = (
-    "one that was not reserved before, as one charge covers one release; resume=True (--resume) "
-    "where that release goes on, or nothing of it was released"
+    "one that was not reserved before; resume=True (--resume) where its release goes on, or never "
+    "began"
 )
 
 
@@ -47,16 +46,14 @@ class Reservation:
 
     Edge cases:
         Resolving again in the same way changes nothing; in another way it is refused. It is never
-        copied, and entered once, in the process that made it; never where it was resumed. Where
-        nothing was released, ``release`` it and reserve under another key; where the same release
-        goes on, as from a checkpoint, go on without ``with``, and ``commit`` in the end.
+        copied, and entered once, in the process that made it; never where it was resumed: who goes
+        on, as from a checkpoint, does without ``with``, and calls ``commit`` in the end.
 
     Example:
         >>> import hockeystick as hs
-        >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
-        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     ledger = hs.Ledger(f"{folder}/ledger.db", "census", hs.ZCDP(rho=0.5))
         ...     with ledger.reserve(hs.Gaussian(2.0) ** 4, key="means", by="ana") as reservation:
         ...         reservation.commit(ran=hs.Gaussian(2.0) ** 3)
         ...     ledger.remaining
@@ -64,18 +61,11 @@ class Reservation:
     """
 
     def __init__(
-        self,
-        book: Book,
-        first: Entry,
-        mechanism: Mechanism,
-        by: str,
-        *,
-        resumed: bool,
-        state: ReservationState = ReservationState.RESERVED,
+        self, book: Book, first: Entry, mechanism: Mechanism, by: str, known: list[Entry] | None
     ) -> None:
         self.key, self.note, self.together = first.key, first.note, first.datasets
-        self.mechanism, self.resumed, self._state = mechanism, resumed, state
-        self._entered, self._process, self._lock = resumed, os.getpid(), Lock()
+        self.mechanism, self.resumed, self._state = mechanism, bool(known), _state_of(known or [])
+        self._entered, self._process, self._lock = self.resumed, os.getpid(), Lock()
         self._book, self._by = book, by
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -91,8 +81,8 @@ class Reservation:
     def commit(self, *, ran: Mechanism | None = None, note: str = "") -> None:
         """Record that it has run, and charge what ran, all of it where nothing is said.
 
-        Who stops early, also because of what was released, may say so: the budget is a fully
-        adaptive filter. Each single release of what ran is one of the reserved ones, no more often.
+        Who stops early, also because of what was released, may say so. Each single release of what
+        ran is one of the reserved ones, no more often.
 
         Raises:
             IncompatibleError: If it is no part of what was reserved, that was released before or
@@ -109,7 +99,7 @@ class Reservation:
         self._resolve(ReservationState.RELEASED, None, note)
 
     def _resolve(self, state: ReservationState, ran: Mechanism | None, note: str) -> None:
-        self._book.resolve(self, state, ran, by=self._by, note=entries.note(note))
+        self._book.resolve(self, state, ran, self._by, entries.note(note))
         self._state = state
 
     def __enter__(self) -> Self:
@@ -118,11 +108,7 @@ class Reservation:
             raise IncompatibleError(
                 f"the reservation {self.key!r} is leave to run in process {self._process} alone"
             )
-        if self._state is not ReservationState.RESERVED:
-            raise IncompatibleError(
-                f"the reservation {self.key!r} was {self._state} before, and is no leave to run; "
-                "another run needs another key"
-            )
+        _refuse_resolved(self.key, self._state)
         with self._lock:
             entered, self._entered = self._entered, True
         if entered:
@@ -132,12 +118,7 @@ class Reservation:
             )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *error: object) -> None:
         if kind is None and self._state is ReservationState.RESERVED:
             self.commit()
 
@@ -146,11 +127,10 @@ class Reservation:
 
 
 class _Request(NamedTuple):
-    """What is asked for under one key, or a new one, and what it costs in each dataset."""
+    """What is asked for under a key, and what it costs in each dataset."""
 
     mechanism: Mechanism
     entry: Entry
-    is_new: bool
     prices: dict[str, Costs]
 
 
@@ -174,10 +154,9 @@ class Book:
         """Open a dataset with its terms; another process may come first."""
         with self.database.writing() as rows:
             known = rows.names(lock=True)
-            if terms.within is not None and terms.within not in known:
-                allowed = "a dataset of this ledger: a cap is opened after the whole"
-                raise ParameterError("within", terms.within, allowed)
             if terms.within is not None:
+                if terms.within not in known:
+                    raise ParameterError("within", terms.within, "a dataset of this ledger already")
                 whole = self.terms(terms.within).adjacency
                 if terms.adjacency is not whole:
                     allowed = f"that of the whole, {whole}"
@@ -195,9 +174,8 @@ class Book:
             if first is None:
                 known = ", ".join(map(repr, self.names())) or "none yet: a budget opens one"
                 raise ParameterError("dataset", dataset, f"one of this ledger: {known}")
-            terms = terms_of(first)
-            self._scopes[dataset] = Scope(terms)
-            self._terms[dataset] = terms
+            self._terms[dataset] = terms_of(first)
+            self._scopes[dataset] = Scope(self._terms[dataset])
         return self._terms[dataset]
 
     def with_wholes(self, datasets: Sequence[str]) -> tuple[str, ...]:
@@ -236,8 +214,7 @@ class Book:
     ) -> list[Reservation]:
         """Charge datasets and the wholes that they are caps of with all of this, or with nothing.
 
-        Each mechanism comes with its key, None for one that nobody has used. With ``commit`` all
-        of it has run by then.
+        The key None is one that nobody has used. With ``commit`` all of it has run by then.
         """
         together = self.with_wholes(datasets)
         told = Entry(together=json.dumps(together), by=by, note=note)
@@ -246,7 +223,6 @@ class Book:
             _Request(
                 one,
                 replace(told, key=key or uuid.uuid4().hex, content=content_of(one)),
-                key is None,
                 {name: self.terms(name).price(one) for name in together},
             )
             for key, one in mechanisms
@@ -254,13 +230,13 @@ class Book:
         kinds = (EntryKind.RESERVE, EntryKind.COMMIT) if commit else (EntryKind.RESERVE,)
         with self.database.writing() as rows:
             ends = self.ends(rows, together, lock=True)
-            known = [None if one.is_new else _known(rows, one.entry, resume) for one in asked]
+            known = [_known(rows, one.entry, resume) for one in asked]
             new = [one for one, first in zip(asked, known, strict=True) if first is None]
             refused = self._charge(rows, ends, new, *kinds)
         if refused is not None:
             raise refused
         return [
-            Reservation(self, first or one.entry, one.mechanism, by, resumed=first is not None)
+            Reservation(self, first or one.entry, one.mechanism, by, first and [first])
             for one, first in zip(asked, known, strict=True)
         ]
 
@@ -270,17 +246,12 @@ class Book:
             known = rows.reservation(dataset, key)
         if not known:
             raise ParameterError("key", key, f"that of a reservation of dataset {dataset!r}")
-        first = known[0]
-        return Reservation(self, first, first.reserved, by, resumed=True, state=_state_of(known))
+        return Reservation(self, known[0], known[0].reserved, by, known)
 
     def _charge(
         self, rows: Transaction, ends: dict[str, Entry], new: Sequence[_Request], *kinds: EntryKind
     ) -> BudgetExhausted | None:
-        """Add what is new to all chains, or note that it is refused, and return the error.
-
-        Raises:
-            IncompatibleError: If it protects something else than what counts already.
-        """
+        """Add what is new to all chains, or note that it is refused, and return the error."""
         for name, end in ends.items():
             self._scopes[name].check(rows, end, [one.mechanism for one in new])
         refused = self._refusal(new, {name: end.total for name, end in ends.items()})
@@ -297,7 +268,7 @@ class Book:
     def _refusal(
         self, requests: Sequence[_Request], spent: dict[str, Costs]
     ) -> BudgetExhausted | None:
-        """Return the error about the first request that a budget does not cover, None if none."""
+        """Return the error about the first request that a budget does not cover."""
         for request in requests:
             prices, before = request.prices, spent
             spent = {name: plus(before[name], price) for name, price in prices.items()}
@@ -314,13 +285,7 @@ class Book:
         return None
 
     def resolve(
-        self,
-        held: Reservation,
-        state: ReservationState,
-        ran: Mechanism | None,
-        *,
-        by: str,
-        note: str,
+        self, held: Reservation, state: ReservationState, ran: Mechanism | None, by: str, note: str
     ) -> None:
         """Commit or release a reservation in all its chains, or raise."""
         released = state is ReservationState.RELEASED
@@ -345,12 +310,7 @@ class Book:
 
 
 def _known(rows: Transaction, asked: Entry, resume: bool) -> Entry | None:
-    """Return the entry that reserved the same before, None where none did.
-
-    Raises:
-        ParameterError: If the key stands for something else, or is not resumed.
-        IncompatibleError: If it was committed or released, and so is no leave to run.
-    """
+    """Return the entry that reserved the same before, None where none did; or raise."""
     known = [rows.reservation(name, asked.key) for name in asked.datasets]
     if not any(known):
         return None
@@ -358,22 +318,24 @@ def _known(rows: Transaction, asked: Entry, resume: bool) -> Entry | None:
         if not found or found[0].datasets != asked.datasets:
             allowed = "a key of its own: it was used before for other datasets"
             raise ParameterError("key", asked.key, allowed)
-        first, state = found[0], _state_of(found)
-        if asked.content not in (first.content, content_of(first.reserved)):
-            allowed = f"a key of its own: it stands for {first.reserved}"
+        if asked.content not in (found[0].content, content_of(found[0].reserved)):
+            allowed = f"a key of its own: it stands for {found[0].reserved}"
             raise ParameterError("key", asked.key, allowed)
-        if state is not ReservationState.RESERVED:
-            raise IncompatibleError(
-                f"the reservation {asked.key!r} was {state} before, and is no leave to run; "
-                "another run needs another key, and another journal"
-            )
+        _refuse_resolved(asked.key, _state_of(found))
     if not resume:
         raise ParameterError("key", asked.key, _A_NEW_KEY)
     return known[0][0]
 
 
+def _refuse_resolved(key: str, state: ReservationState) -> None:
+    if state is not ReservationState.RESERVED:
+        raise IncompatibleError(
+            f"the reservation {key!r} was {state} before, and is no leave to run; another run "
+            "needs another key, and another journal"
+        )
+
+
 def _price_of_what_ran(terms: Terms, last: Entry, ran: Mechanism | None) -> Costs:
-    """Return what counts of a reservation once it is committed, or raise."""
     if ran is None:
         return last.costs
     reserved = last.reserved
@@ -403,7 +365,6 @@ def _counts(plan: Mechanism) -> Counter[Mechanism]:
 
 
 def _is_resolved(known: list[Entry], state: ReservationState, content: str) -> bool:
-    """Return whether a reservation was resolved like this before; raise where otherwise."""
     before = _state_of(known)
     if before is ReservationState.RESERVED:
         return False
@@ -416,7 +377,6 @@ def _is_resolved(known: list[Entry], state: ReservationState, content: str) -> b
 
 
 def _state_of(known: list[Entry]) -> ReservationState:
-    """Return what has become of a reservation, from its entries."""
     kinds = {entry.kind for entry in known}
     if "release" in kinds:
         return ReservationState.RELEASED

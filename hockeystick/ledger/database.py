@@ -7,35 +7,15 @@ import sqlite3
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from typing import Any, Final, final
 from urllib.parse import quote
 
-from sqlalchemy import (
-    URL,
-    Column,
-    Connection,
-    Engine,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    create_engine,
-    event,
-    func,
-    insert,
-    inspect,
-    make_url,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.pool import NullPool
 
 from hockeystick import _files
 from hockeystick.errors import HockeystickError, LedgerError, ParameterError
@@ -45,32 +25,39 @@ VERSION: Final = 2
 # Any number will do that no other program on the same server locks.
 _OPENING: Final = 0x686F636B6579
 
-TABLES: Final = MetaData()
-SCHEMA: Final = Table(
+TABLES: Final = sa.MetaData()
+SCHEMA: Final = sa.Table(
     "hockeystick_schema",
     TABLES,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("since", Text, nullable=False),
+    sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("since", sa.Text, nullable=False),
 )
 # One row for each dataset, which is locked while entries are added: where its chain ends.
-DATASETS: Final = Table(
+DATASETS: Final = sa.Table(
     "hockeystick_datasets",
     TABLES,
-    Column("name", Text, primary_key=True),
-    Column("entries", Integer, nullable=False),
-    Column("head", Text, nullable=False),
-    Column("spent", Text, nullable=False),
-    Column("unresolved", Integer, nullable=False),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("entries", sa.Integer, nullable=False),
+    sa.Column("head", sa.Text, nullable=False),
+    sa.Column("spent", sa.Text, nullable=False),
+    sa.Column("unresolved", sa.Integer, nullable=False),
 )
 # Rows are added and never changed. Each has the hash of the one before.
-ENTRIES: Final = Table(
+ENTRIES: Final = sa.Table(
     "hockeystick_entries",
     TABLES,
-    Column("dataset", Text, primary_key=True),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    *(Column(one.name, Text, nullable=False) for one in fields(Entry)[2:]),
+    sa.Column("dataset", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
+    *(sa.Column(one.name, sa.Text, nullable=False) for one in fields(Entry)[2:]),
     # With seq, so that no planner goes through all of a dataset to have it in order.
-    Index("hockeystick_entries_by_key", "dataset", "key", "seq", unique=True),
+    sa.Index("hockeystick_entries_by_key", "dataset", "key", "seq", unique=True),
+)
+# Version 1 did not count what is reserved and not resolved.
+_TO_VERSION_2: Final = (
+    "ALTER TABLE hockeystick_datasets ADD COLUMN unresolved INTEGER NOT NULL DEFAULT 0",
+    "UPDATE hockeystick_datasets SET unresolved = (SELECT SUM(CASE kind WHEN 'reserve' THEN 1 WHEN "
+    "'commit' THEN -1 WHEN 'release' THEN -1 ELSE 0 END) FROM hockeystick_entries WHERE dataset = "
+    "name)",
 )
 # By how much an entry changes how many reservations are not resolved.
 _OPENED: Final = {"reserve": 1, "commit": -1, "release": -1}
@@ -82,14 +69,14 @@ class Transaction:
 
     __slots__ = ("_connection",)
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def names(self, *, lock: bool = False) -> list[str]:
         """Return the names of all datasets, sorted; locked, no other transaction opens one."""
         if lock:
             _wait_to_open(self._connection)
-        return sorted(self._connection.execute(select(DATASETS.c.name)).scalars())
+        return sorted(self._connection.execute(sa.select(DATASETS.c.name)).scalars())
 
     def ends(self, datasets: Sequence[str], *, lock: bool = False) -> dict[str, Entry]:
         """Return the last entries of chains; locked, no other transaction adds to them meanwhile.
@@ -99,31 +86,27 @@ class Transaction:
         Raises:
             LedgerError: If one is missing, or its last entry is not the one that its row names.
         """
-        query = select(DATASETS).where(DATASETS.c.name.in_(datasets)).order_by(DATASETS.c.name)
+        query = sa.select(DATASETS).where(DATASETS.c.name.in_(datasets)).order_by(DATASETS.c.name)
         query = query.with_for_update() if lock else query
-        rows = self._connection.execute(query).mappings().all()
-        found = {row["name"]: self._end(row) for row in rows}
+        found = {}
+        for row in self._connection.execute(query).mappings().all():
+            name, end = row["name"], {one: row[one] for one in ("entries", "head", "spent")}
+            backwards = self._entries(ENTRIES.c.dataset == name, order=ENTRIES.c.seq.desc(), most=1)
+            last = next(backwards, None)
+            if last is None or _end_of(last) != end or not isinstance(row["unresolved"], int):
+                raise LedgerError(
+                    f"the ledger is damaged: dataset {name!r} should have {row['entries']} entries "
+                    f"up to {row['head']}, and they are not what it has; nothing was written"
+                )
+            found[name] = last
         missing = [name for name in datasets if name not in found]
         if missing:
             raise LedgerError(f"the ledger is damaged: dataset {missing[0]!r} has lost its row")
         return found
 
-    def _end(self, row: Mapping[Any, Any]) -> Entry:
-        """Return the last entry of a dataset once it agrees with the dataset's row, or raise."""
-        last = ENTRIES.c.seq.desc()
-        entry = next(self._entries(ENTRIES.c.dataset == row["name"], order=last, most=1), None)
-        told = (row["entries"], row["head"], row["spent"])
-        agrees = entry is not None and (entry.seq + 1, entry.hash, entry.spent) == told
-        if entry is None or not agrees or not isinstance(row["unresolved"], int):
-            raise LedgerError(
-                f"the ledger is damaged: dataset {row['name']!r} should have {row['entries']} "
-                f"entries up to {row['head']}, and they are not what it has; nothing was written"
-            )
-        return entry
-
     def unresolved(self, dataset: str) -> int:
         """Return how many reservations are neither committed nor released."""
-        query = select(DATASETS.c.unresolved).where(DATASETS.c.name == dataset)
+        query = sa.select(DATASETS.c.unresolved).where(DATASETS.c.name == dataset)
         return int(self._connection.execute(query).scalar_one())
 
     def entries(self, dataset: str) -> Iterator[Entry]:
@@ -146,30 +129,24 @@ class Transaction:
     def _entries(
         self, *conditions: Any, order: Any = ENTRIES.c.seq, most: int | None = None
     ) -> Iterator[Entry]:
-        query = select(ENTRIES).where(*conditions).order_by(order).limit(most)
+        query = sa.select(ENTRIES).where(*conditions).order_by(order).limit(most)
         return map(Entry.of_row, self._connection.execute(query).mappings())
 
-    def reserved_contents(self, dataset: str, since: int) -> list[str]:
-        """Return the different contents that were reserved in a dataset from a place on."""
-        return self._contents(dataset, ENTRIES.c.seq >= since)
-
-    def counting_contents(self, dataset: str) -> list[str]:
-        """Return the different contents that were reserved in a dataset and not released."""
-        own = ENTRIES.c.dataset == dataset
-        released = select(ENTRIES.c.key).where(own, ENTRIES.c.kind == str(EntryKind.RELEASE))
-        return self._contents(dataset, ENTRIES.c.key.not_in(released))
-
-    def _contents(self, dataset: str, condition: Any) -> list[str]:
-        kind, own = ENTRIES.c.kind == str(EntryKind.RESERVE), ENTRIES.c.dataset == dataset
-        query = select(ENTRIES.c.content).where(own, condition, kind).distinct()
+    def counting_contents(self, dataset: str, since: int = 0) -> list[str]:
+        """Return the different contents reserved in a dataset from a place on and not released."""
+        later, one = ENTRIES.alias().c, ENTRIES.c
+        of_key = (later.dataset == dataset, later.key == one.key)
+        released = sa.exists().where(*of_key, later.kind == str(EntryKind.RELEASE))
+        reserved = (one.dataset == dataset, one.seq >= since, one.kind == str(EntryKind.RESERVE))
+        query = sa.select(one.content).where(*reserved, ~released).distinct()
         return list(self._connection.execute(query).scalars())
 
     def open(self, first: Entry) -> None:
         """Begin the chain of a dataset."""
         entry = first.after(None)
         row = {"name": entry.dataset, "unresolved": 0, **_end_of(entry)}
-        self._connection.execute(insert(ENTRIES), [asdict(entry)])
-        self._connection.execute(insert(DATASETS).values(**row))
+        self._connection.execute(sa.insert(ENTRIES), [asdict(entry)])
+        self._connection.execute(sa.insert(DATASETS).values(**row))
 
     def continued(self, last: Entry, happens: Sequence[Entry]) -> None:
         """Add priced entries to a chain that is locked and ends with an entry."""
@@ -178,58 +155,51 @@ class Transaction:
             last = one.after(last)
             rows.append(asdict(last))
         opened = DATASETS.c.unresolved + sum(_OPENED.get(one.kind, 0) for one in happens)
-        self._connection.execute(insert(ENTRIES), rows)
+        self._connection.execute(sa.insert(ENTRIES), rows)
         end = {**_end_of(last), "unresolved": opened}
-        self._connection.execute(update(DATASETS).where(found).values(**end))
+        self._connection.execute(sa.update(DATASETS).where(found).values(**end))
 
 
 def _end_of(entry: Entry) -> dict[str, Any]:
     return {"entries": entry.seq + 1, "head": entry.hash, "spent": entry.spent}
 
 
-def _version(connection: Connection, tables: set[str]) -> int | None:
-    """Return the version of a ledger's tables, None where there are none of these; or raise."""
+def _version(connection: sa.Connection) -> int:
+    """Return the version of a ledger's tables, 0 where there are none of these; or raise."""
+    tables = {*sa.inspect(connection).get_table_names()}
     if not tables & {*TABLES.tables}:
-        return None
-    if SCHEMA.name not in tables:
-        raise LedgerError("the ledger is damaged: it has lost the table of its version")
-    version: int | None = connection.execute(select(func.max(SCHEMA.c.version))).scalar()
+        if tables and connection.dialect.name == "sqlite":
+            raise LedgerError("the file holds tables of another program, and no ledger")
+        return 0
+    newest = sa.select(sa.func.max(SCHEMA.c.version))
+    version = connection.execute(newest).scalar() if SCHEMA.name in tables else None
     if version is None or version < 1:
         raise LedgerError("the ledger is damaged: it does not say its version")
-    return version
+    return int(version)
 
 
-def _wait_to_open(connection: Connection) -> None:
+def _wait_to_open(connection: sa.Connection) -> None:
     """Let no other transaction make tables or open datasets before this one ends."""
     if connection.dialect.name == "postgresql":
-        connection.execute(select(func.pg_advisory_xact_lock(_OPENING)))
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_OPENING)))
 
 
-def bring_up(connection: Connection) -> None:
-    """Make the tables in a database that has none, or bring older ones up to this version.
-
-    Another process may come first: whoever is second finds nothing left to do.
-    """
+def bring_up(connection: sa.Connection) -> None:
+    """Make the tables, or bring older ones up to this version; another process may come first."""
     _wait_to_open(connection)
-    row = {"version": VERSION, "since": datetime.now(UTC).isoformat()}
-    if SCHEMA.name not in inspect(connection).get_table_names():
+    version = _version(connection)
+    if version >= VERSION:
+        return
+    if version == 0:
         TABLES.create_all(connection)
-        connection.execute(insert(SCHEMA).values(**row))
-    if connection.execute(select(func.max(SCHEMA.c.version))).scalar_one() < VERSION:
-        _count_unresolved(connection)
-        connection.execute(insert(SCHEMA).values(**row))
-
-
-def _count_unresolved(connection: Connection) -> None:
-    """Make version 2 of version 1, which did not count what is reserved and not resolved."""
-    column = "ALTER TABLE hockeystick_datasets ADD COLUMN unresolved INTEGER NOT NULL DEFAULT 0"
-    connection.execute(text(column))
-    counts = "SELECT SUM(CASE kind WHEN 'reserve' THEN 1 WHEN 'commit' THEN -1 "
-    counts += "WHEN 'release' THEN -1 ELSE 0 END) FROM hockeystick_entries WHERE dataset = name"
-    connection.execute(text(f"UPDATE hockeystick_datasets SET unresolved = ({counts})"))
+    for statement in _TO_VERSION_2 if version == 1 else ():
+        connection.execute(sa.text(statement))
+    row = {"version": VERSION, "since": datetime.now(UTC).isoformat()}
+    connection.execute(sa.insert(SCHEMA).values(**row))
 
 
 _A_URL: Final = "the path of a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+_SQLITE: Final = ("sqlite", "sqlite+pysqlite")
 _POSTGRES: Final = ("postgresql", "postgresql+psycopg", "postgres")
 # While a ledger is made, its file has a second name for a moment.
 _SECONDS_OF_TWO_NAMES: Final = 0.5
@@ -240,9 +210,8 @@ _SAME_KEY: Final = "whoever asks again with the same key, to resume it, is charg
 class Database:
     """A ledger's database; transactions that write come one after the other.
 
-    A transaction that has ended is on the disk: SQLite writes with a rollback journal, so that a
-    ledger at rest is one file, and ``synchronous = EXTRA``; PostgreSQL with
-    ``synchronous_commit = on``. Who waits for another for longer than the timeout gets an error.
+    A transaction that has ended is on the disk: SQLite writes with a rollback journal and
+    ``synchronous = EXTRA``, PostgreSQL with ``synchronous_commit = on``.
     """
 
     __slots__ = ("__weakref__", "_engine", "_path", "_process", "read_only", "shown", "timeout")
@@ -251,7 +220,8 @@ class Database:
         self.read_only = read_only
         self.timeout = timeout
         found = _parsed(url)
-        self._path = os.path.abspath(found.database or "") if _is_sqlite(found) else None
+        is_file = found.drivername in _SQLITE
+        self._path = os.path.abspath(found.database or "") if is_file else None
         self.shown = self._path or _without_secrets(found)
         if self._path is None:
             self._engine = _postgres(found, read_only, timeout)
@@ -272,33 +242,21 @@ class Database:
         self._refuse_other_places()
         with self._begun("BEGIN") as connection:
             self._refuse_cut(connection)
-            tables = {*inspect(connection).get_table_names()}
-            version = _version(connection, tables)
+            version = _version(connection)
         if version == VERSION:
             return
-        if version is None and self._path is not None and tables:
-            raise LedgerError(f"{self.shown} holds tables of another program, and no ledger")
-        if version is None and not makes:
+        if version == 0 and not makes:
             raise nothing
-        if version is not None and version > VERSION:
-            raise LedgerError(
-                f"the ledger {self.shown} was written by a newer hockeystick: its tables have "
-                f"version {version}, and this one knows up to {VERSION}"
-            )
-        if self.read_only:
-            raise LedgerError(
-                f"the ledger {self.shown} has tables of version {version}; open it once for "
-                f"writing, which brings them up to {VERSION}"
-            )
+        if version > VERSION or self.read_only:
+            older = f"open it once for writing, which brings them up to {VERSION}"
+            what = "a newer hockeystick wrote it" if version > VERSION else older
+            raise LedgerError(f"the ledger {self.shown} has tables of version {version}; {what}")
         with self._begun("BEGIN IMMEDIATE") as connection:
             bring_up(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """Work in a transaction that no other one that writes the same rows overlaps.
-
-        Where it fails nothing is written; all or nothing where the connection broke as it ended.
-        """
+        """Work in a transaction that no other one that writes the same rows overlaps."""
         if self.read_only:
             raise LedgerError(f"the ledger {self.shown} was opened to be read only")
         with self._begun("BEGIN IMMEDIATE") as connection:
@@ -324,8 +282,7 @@ class Database:
         self._engine.dispose()
 
     @contextmanager
-    def _begun(self, begin: str, **options: Any) -> Iterator[Connection]:
-        """Work in a transaction on a connection of this process' own."""
+    def _begun(self, begin: str, **options: Any) -> Iterator[sa.Connection]:
         if os.getpid() != self._process:
             self._engine.dispose(close=False)
             self._process = os.getpid()
@@ -336,7 +293,6 @@ class Database:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say in one line what goes wrong in the database."""
         try:
             yield
         except SQLAlchemyError as error:
@@ -355,8 +311,6 @@ class Database:
             return f"cannot be written, only read: {cause}"
         if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002")):
             return f"is damaged, or no ledger at all: {cause}"
-        if code.startswith("SQLITE_CANTOPEN"):
-            return f"cannot be opened: {cause}"
         return f"cannot be used now ({' '.join(str(cause).split())}); {_SAME_KEY}"
 
     def _make_file(self, path: str) -> None:
@@ -390,18 +344,14 @@ class Database:
         while os.stat(real).st_nlink > 1 and time.monotonic() < until:
             time.sleep(0.01)
         found, beside = os.stat(real), os.stat(os.path.dirname(real))
-        why = ""
-        if found.st_nlink > 1:
-            why = f"it has {found.st_nlink} names (hard links); leave it one"
-        elif found.st_dev != beside.st_dev:
-            why = "it is mounted alone; mount its folder"
-        if why:
+        if found.st_nlink > 1 or found.st_dev != beside.st_dev:
+            names = f"it has {found.st_nlink} names (hard links); leave it one"
             raise LedgerError(
-                f"after a crash others could read {self.shown} half written, since they would not "
-                f"find the journal beside it: {why}"
+                f"after a crash others could read {self.shown} half written, without the journal "
+                f"beside it: {names if found.st_nlink > 1 else 'mount its folder, not it alone'}"
             )
 
-    def _refuse_cut(self, connection: Connection) -> None:
+    def _refuse_cut(self, connection: sa.Connection) -> None:
         """Raise where a file has less than its pages, or none; SQLite takes the rest for zeros."""
         if self._path is None:
             return
@@ -411,36 +361,31 @@ class Database:
             raise LedgerError(f"the ledger {self.shown} is damaged: it is cut off, or empty")
 
 
-def _parsed(url: str | os.PathLike[str]) -> URL:
+def _parsed(url: str | os.PathLike[str]) -> sa.URL:
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else None
     if not isinstance(text, str) or not text:
         raise ParameterError("url", url, _A_URL)
     if "://" not in text:
-        return URL.create("sqlite", database=text)
+        return sa.URL.create("sqlite", database=text)
     try:
-        found = make_url(text)
+        found = sa.make_url(text)
     except ArgumentError:
         raise ParameterError("url", "what is no URL", _A_URL) from None
     file = found.database not in (None, "", ":memory:")
-    if "options" in found.query:
-        raise ParameterError("url", _without_secrets(found), "without options, which a ledger sets")
-    if (_is_sqlite(found) and file) or found.drivername in _POSTGRES:
-        return found
-    raise ParameterError("url", _without_secrets(found), _A_URL)
+    known = (found.drivername in _SQLITE and file) or found.drivername in _POSTGRES
+    if not known or "options" in found.query:
+        raise ParameterError("url", _without_secrets(found), f"{_A_URL}, without options")
+    return found
 
 
-def _without_secrets(url: URL) -> str:
+def _without_secrets(url: sa.URL) -> str:
     """Return a URL as it may be shown: also options may say a password."""
     secret = dict.fromkeys((name for name in url.query if "pass" in name.lower()), "***")
     shown: str = url.update_query_dict(secret).render_as_string(hide_password=True)
     return shown
 
 
-def _is_sqlite(url: URL) -> bool:
-    return url.drivername in ("sqlite", "sqlite+pysqlite")
-
-
-def _sqlite(path: str, read_only: bool, timeout: float) -> Engine:
+def _sqlite(path: str, read_only: bool, timeout: float) -> sa.Engine:
     """Return an engine that opens a file anew for each transaction, and never makes one."""
     mode = "ro" if read_only else "rw"
     address = f"file:{quote(path)}?mode={mode}"
@@ -457,18 +402,18 @@ def _sqlite(path: str, read_only: bool, timeout: float) -> Engine:
             raise
         return made
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
-    event.listen(engine, "begin", _begin)
+    engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.NullPool)
+    sa.event.listen(engine, "begin", _begin)
     return engine
 
 
-def _begin(connection: Connection) -> None:
+def _begin(connection: sa.Connection) -> None:
     """Begin as it was asked for, which sqlite3 leaves to its user."""
-    options = connection.get_execution_options()
-    connection.exec_driver_sql(options.get("hockeystick_begin", "BEGIN"))
+    begin = connection.get_execution_options().get("hockeystick_begin", "BEGIN")
+    connection.exec_driver_sql(begin)
 
 
-def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
+def _postgres(url: sa.URL, read_only: bool, timeout: float) -> sa.Engine:
     """Return an engine whose waiting and idling transactions end, the same for all users."""
     milliseconds = max(1, round(1000 * timeout))
     settings = {
@@ -492,7 +437,7 @@ def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
         "tcp_user_timeout": milliseconds,
     }
     try:
-        return create_engine(
+        return sa.create_engine(
             url.set(drivername="postgresql+psycopg"),
             connect_args=arguments,
             pool_pre_ping=True,

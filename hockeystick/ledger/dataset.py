@@ -34,11 +34,8 @@ if TYPE_CHECKING:
 
 _REMEMBERED: Final = 1024
 _UNAMPLIFIED: Final = (
-    "this budget prices sampled training without its amplification: open a new dataset with a "
-    "budget ApproxDP(epsilon, delta) and an expected plan (--expected PLAN)"
-)
-_LESS: Final = (
-    "fewer runs or more noise are charged less, and what was reserved and never ran can be released"
+    "sampling does not count here: open a new dataset with a budget ApproxDP(epsilon, delta) and "
+    "an expected plan (--expected PLAN)"
 )
 
 
@@ -47,9 +44,8 @@ _LESS: Final = (
 class Terms:
     """What is fixed in advance about a dataset, and the prices that follow from it.
 
-    ``order`` is the Renyi order where a plan was expected, ``within`` the dataset of which this one
-    is a cap, ``opening`` the hash of the first entry. The limits of ``measure`` are as they were
-    when the dataset was opened, or lower where this library proves less.
+    ``order`` is the Renyi order where a plan was expected, ``opening`` the hash of the first entry.
+    The limits are as they were when the dataset was opened, or lower where less is proven now.
     """
 
     # Beside mechanisms, terms state for whom the budget is kept.
@@ -65,7 +61,7 @@ class Terms:
     opening: str = ""
 
     def price(self, mechanism: Mechanism) -> Costs:
-        """Return what a mechanism costs, exactly or rounded up, or raise."""
+        """Return what a mechanism costs, rounded up, or raise."""
         if mechanism.adjacency not in (None, self.adjacency):
             raise IncompatibleError(
                 f"the budget is kept for {self.adjacency} neighbours, and a {mechanism} is "
@@ -74,8 +70,7 @@ class Terms:
         total = self.nothing
         with EVALUATING:
             for part, count in runs_of(mechanism):
-                one = _price_of_part(self.measure, part)
-                total = plus(total, tuple(cost * count for cost in one))
+                total = plus(total, [cost * count for cost in _price_of_part(self.measure, part)])
         return total
 
     @property
@@ -103,25 +98,23 @@ class Terms:
         """Return the error that says what was asked for, what there is, and what would help."""
         asked, had = self.guarantee(price), self.guarantee(spent)
         whole = self.guarantee(plus(spent, price))
-        at_orders = self.order is not None or isinstance(self.budget, RenyiDP | TCDP)
         told = (
             f"with it all would cost {amount(whole, upward)}, of which {amount(had, upward)} is "
-            f"spent, and the budget is {amount(self.budget, plain)}; "
-            f"{_UNAMPLIFIED if is_sampled(mechanism) and not at_orders else _LESS}"
+            f"spent, and the budget is {amount(self.budget, plain)}"
         )
+        at_orders = self.order is not None or isinstance(self.budget, RenyiDP | TCDP)
+        if is_sampled(mechanism) and not at_orders:
+            told += f"; {_UNAMPLIFIED}"
         return BudgetExhausted(asked, had, self.remaining(spent), step, told)
 
     def document(self) -> str:
         """Return the terms as JSON."""
-        rule = None if self.rule is None else str(self.rule)
-        told = {"budget": describe(self.budget), "adjacency": str(self.adjacency)}
-        options = {"slack": self.slack, "rule": rule, "order": self.order}
-        return json.dumps({**told, **options, "within": self.within})
+        told = {"budget": describe(self.budget), "adjacency": self.adjacency, "slack": self.slack}
+        return json.dumps({**told, "rule": self.rule, "order": self.order, "within": self.within})
 
 
 def agreed(
     budget: object,
-    *,
     adjacency: object,
     slack: object,
     rule: Rule | str | None,
@@ -132,11 +125,9 @@ def agreed(
     neighbours = _validate.choice("adjacency", adjacency, Adjacency)
     kept, order = checked_budget(budget), None
     part, known = checked_options(kept, slack, rule)
-    if expected is not None:
-        with EVALUATING:
-            part, order = chosen_by(expected, kept, part, rule)
-        known = None
     with EVALUATING:
+        if expected is not None:
+            (part, order), known = chosen_by(expected, kept, part, rule), None
         measure = measure_of(kept, part, known, order)
     return Terms(kept, neighbours, part, known, order, within, measure)
 
@@ -156,10 +147,8 @@ def terms_of(first: Entry) -> Terms:
         neighbours, within = Adjacency(found["adjacency"]), found["within"]
         return Terms(budget, neighbours, part, known, order, within, measure, first.hash)
     except (ValueError, KeyError, TypeError, HockeystickError) as error:
-        raise LedgerError(
-            f"the terms of dataset {first.dataset!r} cannot be read: they were written by "
-            f"hockeystick {first.version}, or are damaged ({error})"
-        ) from error
+        by = f"written by hockeystick {first.version}, or damaged ({error})"
+        raise LedgerError(f"the terms of dataset {first.dataset!r} cannot be read: {by}") from error
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -171,8 +160,6 @@ def _price_of_part(measure: AdditiveMeasure, part: Mechanism) -> tuple[Fraction,
 class Scope:
     """What a dataset's reservations state, read as far as its chain went when it was last asked."""
 
-    __slots__ = ("_entries", "_stating", "_terms")
-
     def __init__(self, terms: Terms) -> None:
         self._terms, self._entries = terms, 0
         self._stating: list[Described] = [terms]
@@ -181,7 +168,7 @@ class Scope:
         """Raise where a mechanism states something else than one before it, or than what counts."""
         pending: list[Described] = []
         for mechanism in (one for one in mechanisms if one.scope):
-            self._learn(rows.reserved_contents(end.dataset, self._entries))
+            self._learn(rows.counting_contents(end.dataset, self._entries))
             self._entries = end.seq + 1
             if states_more(mechanism, [*self._stating, *pending]):
                 # What was released since counts no more.
@@ -202,6 +189,4 @@ def _stated(content: str) -> Mechanism:
     try:
         return read_description(json.loads(content))
     except (ValueError, HockeystickError) as error:
-        raise LedgerError(
-            f"what an earlier reservation protects cannot be read: {error}"
-        ) from error
+        raise LedgerError(f"an earlier reservation cannot be read: {error}") from error

@@ -6,7 +6,8 @@ import getpass
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self, final
@@ -106,18 +107,15 @@ class Entry:
             begun |= {"dataset": last.dataset, "seq": last.seq + 1, "previous": last.hash}
         made = replace(self, version=__version__, **begun)
         if any(one < 0 for one in made.total):
-            raise LedgerError(
-                f"the ledger is damaged: dataset {made.dataset!r} would have spent less than "
-                "nothing; nothing was written"
-            )
+            where = f"the ledger is damaged: dataset {made.dataset!r}"
+            raise LedgerError(f"{where} would have spent less than nothing; nothing was written")
         return replace(made, hash=made.digest())
 
     def check(self) -> None:
         """Raise where it is not what was written."""
         if self.digest() != self.hash:
-            raise LedgerError(
-                f"{self._where} was changed: its hash is another one; nothing was written"
-            )
+            where = f"entry {self.seq} of dataset {self.dataset!r}"
+            raise LedgerError(f"{where} was changed: its hash is another one; nothing was written")
 
     @property
     def head(self) -> str:
@@ -133,31 +131,26 @@ class Entry:
     @property
     def reserved(self) -> Mechanism:
         """The mechanism of an entry that has one, what was asked for of a refusal; or raise."""
-        try:
+        with self._reading("content"):
             return read_description(json.loads(self.content))
-        except (ValueError, TypeError, RecursionError, HockeystickError) as error:
-            raise LedgerError(
-                f"{self._where} cannot be read: it was written by hockeystick "
-                f"{self.version}, or is damaged ({error})"
-            ) from error
 
     @property
     def datasets(self) -> tuple[str, ...]:
         """The datasets that are charged for it together, or raise."""
-        try:
+        with self._reading("together"):
             return tuple(map(str, json.loads(self.together)))
-        except (ValueError, TypeError, RecursionError) as error:
-            raise LedgerError(f"{self._where} is damaged: it has no datasets") from error
 
     @property
     def costs(self) -> Costs:
         """The price as fractions."""
-        return self._exact(self.price)
+        with self._reading("price"):
+            return costs_of(self.price)
 
     @property
     def total(self) -> Costs:
         """What is spent from here on as fractions."""
-        return self._exact(self.spent)
+        with self._reading("spent"):
+            return costs_of(self.spent)
 
     def digest(self) -> str:
         """Return SHA-256 of a JSON list of all other columns, without spaces and in ASCII."""
@@ -165,15 +158,15 @@ class Entry:
         text = json.dumps(values, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
-    @property
-    def _where(self) -> str:
-        return f"entry {self.seq} of dataset {self.dataset!r}"
-
-    def _exact(self, text: str) -> Costs:
+    @contextmanager
+    def _reading(self, column: str) -> Iterator[None]:
         try:
-            return costs_of(text)
-        except ValueError as error:
-            raise LedgerError(f"{self._where} is damaged: it has no exact price") from error
+            yield
+        except (ValueError, TypeError, RecursionError, HockeystickError) as error:
+            raise LedgerError(
+                f"entry {self.seq} of dataset {self.dataset!r}, by hockeystick {self.version}, is "
+                f"damaged or newer: its {column} cannot be read ({error})"
+            ) from error
 
 
 def content_of(mechanism: Mechanism) -> str:
@@ -207,8 +200,7 @@ def person(value: object) -> str:
 
 def note(value: object) -> str:
     """Return a note, or raise."""
-    has_surrogates = isinstance(value, str) and any("\ud800" <= one <= "\udfff" for one in value)
-    if not isinstance(value, str) or len(value) > 10_000 or "\x00" in value or has_surrogates:
+    if not isinstance(value, str) or len(value) > 10_000 or re.search("[\0\ud800-\udfff]", value):
         raise ParameterError("note", value, _NOTE)
     return value
 

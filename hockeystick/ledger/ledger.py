@@ -32,10 +32,9 @@ class LedgerCharge:
 
     Example:
         >>> import hockeystick as hs
-        >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
-        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     ledger = hs.Ledger(f"{folder}/ledger.db", "census", hs.ZCDP(rho=0.5))
         ...     weekly = ledger.charging(by="ana", note="weekly counts")
         ...     noise = hs.DiscreteLaplace(scale=4)
         ...     counts = hs.release.geometric(noise, [12, 0, 7], charge=weekly)
@@ -54,10 +53,9 @@ class LedgerCharge:
         self.by, self.note = entries.person(by), entries.note(note)
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
-        """Charge runs of a mechanism that is about to run as run, on the disk; or raise.
+        """Charge runs of a mechanism that is about to run, never to be given back; or raise.
 
-        It is never given back. The count is an integer from 0 to 10^15; errors as those of
-        ``Ledger.reserve``.
+        The count is an integer from 0 to 10^15; errors as those of ``Ledger.reserve``.
         """
         runs = checked("mechanism", mechanism)
         whole = runs if count == 1 else runs**count
@@ -91,17 +89,15 @@ class Ledger:
 
         sum of the prices of all that counts <= the budget's limit
 
-    - ``PureDP``: epsilon. ``ZCDP``, ``TCDP``: rho. ``GDP``: the square of mu, of mechanisms that
-      have one. ``RenyiDP``: the divergence at each order of the budget.
-    - ``ApproxDP(epsilon, delta)``: epsilons or rhos, and deltas, as ``hs.calibration.Filter`` keeps
-      it. With ``expected``: the divergence at the one Renyi order at which the budget covers that
-      plan most often, so that subsampling counts, and deltas.
+    in the measures of ``hs.calibration.Filter``: of ``ApproxDP(epsilon, delta)`` with ``expected``,
+    the divergence at the one Renyi order at which the budget covers that plan most often, so that
+    subsampling counts, and deltas.
 
     Guarantees:
         All that is released by reservations of a dataset has, for neighbours in this dataset alone,
-        the guarantee that is its budget, in exact arithmetic. Mechanisms, their parameters, who
-        asks, when and whether anyone does again may depend on all that was released before (*fully
-        adaptive*), and mechanisms may run at the same time, also interactive ones (*concurrent*).
+        the guarantee that is its budget, in exact arithmetic. All choices may depend on what was
+        released before (*fully adaptive*), and mechanisms may run at the same time, also
+        interactive ones (*concurrent*).
 
         Datasets that hold different people (*blocks*, say of a month) have budgets of their own. A
         release of several charges each, all or none. For neighbours that differ in one block the
@@ -112,18 +108,15 @@ class Ledger:
         is that of the whole; the cap's own number is one only for a team whose choices do not
         depend on what others released.
 
-        A reservation is on the disk when ``reserve`` returns. Transactions that charge a dataset
-        come one after the other. Prices are what they were when they were recorded, and limits at
-        most what they were when the dataset was opened: only ``reprice`` frees anything.
+        A reservation is on the disk when ``reserve`` returns. Prices and limits stay as they were
+        recorded, but for limits of which less is proven since: only ``reprice`` frees anything.
 
     Edge cases:
-        All reservations of a dataset must protect the same from the same observers, as parts of a
-        plan. What costs nothing always fits. A budget that has no filter (f-DP), and a mechanism
-        without a price in the budget's measure, are refused.
+        All reservations of a dataset must protect the same from the same observers. What costs
+        nothing always fits.
 
         A file is made with permissions 0600, and its file system has to lock; a ledger at rest is
-        that one file. Threads and forked processes may share one object; where a thread was at work
-        on it as a process was forked, that one is refused a SQLite file as busy.
+        that one file. Threads and forked processes may share one object.
 
     Args:
         url: The path of a SQLite file, or ``sqlite:///FILE``, or
@@ -135,17 +128,15 @@ class Ledger:
             whole, else "add-remove".
         slack: For ``ApproxDP``, the part of delta for the conversion, as for ``Filter``.
         rule: For ``ApproxDP`` without ``expected``, as for ``Filter``.
-        expected: For ``ApproxDP``, a plan such as most releases will be. It chooses the order when
-            the dataset is opened, and binds nobody.
+        expected: For ``ApproxDP``, a plan such as most releases will be; it binds nobody.
         within: For a cap, the dataset of the same ledger that it is a part of.
         read_only: True to refuse whatever writes.
         timeout: How many seconds to wait for others, in (0, 86400]; then a ``LedgerError``.
 
     Raises:
-        ParameterError: If an argument is outside its domain, or not as the dataset was opened.
+        ParameterError: If an argument is not as the dataset was opened.
         IncompatibleError: If no filter is known for such a budget.
         LedgerError: If the ledger is missing, damaged, foreign, newer, busy, or cannot be written.
-        HockeystickError: If SQLAlchemy is not installed (extra ``ledger``).
 
     References:
         Those of ``hs.calibration.Filter``; Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and
@@ -156,10 +147,9 @@ class Ledger:
 
     Example:
         >>> import hockeystick as hs
-        >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
-        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     ledger = hs.Ledger(f"{folder}/ledger.db", "census", hs.ZCDP(rho=0.5))
         ...     with ledger.reserve(hs.Gaussian(2.0) ** 3, key="means", by="ana", note="Q3"):
         ...         pass  # draw the noise and release
         ...     print(ledger.remaining)
@@ -167,8 +157,6 @@ class Ledger:
     """
 
     __slots__ = ("_book", "dataset")
-
-    dataset: str
 
     def __init__(
         self,
@@ -190,14 +178,8 @@ class Ledger:
         known = self._book.names() if budget is not None else [self.dataset]
         if budget is not None and self.dataset not in known:
             of_whole = self._book.terms(whole).adjacency if whole in known else Adjacency.ADD_REMOVE
-            terms = agreed(
-                budget,
-                adjacency=of_whole if adjacency is None else adjacency,
-                slack=slack,
-                rule=rule,
-                expected=expected,
-                within=whole,
-            )
+            neighbours = of_whole if adjacency is None else adjacency
+            terms = agreed(budget, neighbours, slack, rule, expected, whole)
             self._book.open(self.dataset, terms, by=entries.person(None))
         terms = self._book.terms(self.dataset)
         asked = {"budget": budget, "slack": slack, "rule": rule, "within": whole}
@@ -221,22 +203,19 @@ class Ledger:
 
         Args:
             mechanism: What is to run, with every run: ``step ** 1000``.
-            key: What the run is called, up to 200 characters; without a key each call is a
-                reservation of its own.
+            key: What the run is called; without a key each call is a reservation of its own.
             by: Who asks; by default the user of the operating system.
-            note: Why, up to 10,000 characters.
+            note: Why.
             also: Further datasets of this ledger that the mechanism reads, charged in full as well.
-            resume: True to be given the reservation that the key may have by now, charged once:
-                where its release goes on, as from a checkpoint, or has not begun.
+            resume: True to be given the reservation that the key may have by now, charged once.
 
         Raises:
             BudgetExhausted: If a budget does not cover it; the history has the refusal.
-            ParameterError: If an argument is outside its domain, a dataset is not in the ledger, or
-                the key was reserved before and is not resumed, or stands for something else.
+            ParameterError: If a dataset is not in the ledger, or the key was reserved before and is
+                not resumed, or stands for something else.
             IncompatibleError: If the mechanism has no price in a budget's measure, is described
                 for other neighbours, or protects something else than what counts already; or the
                 key was committed or released.
-            UnsupportedError: If nothing is known of a part of it.
             LedgerError: If the ledger cannot be written.
         """
         charge = self.charging(by=by, note=note, also=also)
@@ -254,15 +233,9 @@ class Ledger:
     ) -> tuple[Reservation, ...]:
         """Charge several mechanisms in one transaction, all or none, which waits for the disk once.
 
-        Each is a reservation as that of ``reserve``, with the same arguments and errors.
-
-        Args:
-            mechanisms: What is to run.
-            keys: What each run is called, as many different names; without keys all are new.
-            by: Who asks, for all.
-            note: Why.
-            also: Further datasets.
-            resume: Whether what the ledger has already is given again, and the rest charged.
+        Each is a reservation as that of ``reserve``, with the same arguments and errors; the keys
+        are as many different names. With ``resume``, what the ledger has already is given again,
+        and the rest charged.
         """
         plans = [checked("mechanisms", one) for one in entries.listed("mechanisms", mechanisms)]
         named: Sequence[str | None] = [None] * len(plans)
@@ -337,24 +310,20 @@ class Ledger:
     def reprice(self, *, by: str | None = None, note: str = "", record: bool = True) -> Repricing:
         """Price all that counts by this library, and record by whom and why what has changed.
 
-        This alone makes recorded prices fall or rise; where they rise beyond the budget, nothing
-        more is covered. Limits stay. With ``record=False`` it is only shown what would change.
+        This alone makes recorded prices fall or rise; limits stay. With ``record=False`` it is only
+        shown what would change.
         """
         terms, database = self._book.terms(self.dataset), self._book.database
         who = {"by": entries.person(by), "note": entries.note(note)}
-        with database.reading() as rows:
-            end = self._book.ends(rows, [self.dataset])[self.dataset]
-            found = [*rows.entries(self.dataset)]
-        # Prices are remembered, and computed before others have to wait.
-        changes = audits.repriced(terms, end, found, **who)
-        if record:
-            with database.writing() as rows:
-                end = self._book.ends(rows, [self.dataset], lock=True)[self.dataset]
-                changes = audits.repriced(terms, end, rows.entries(self.dataset), **who)
+        for entry in audits.counting(self.history()):
+            terms.price(entry.reserved)  # is remembered, so that others do not wait for it
+        with database.writing() if record else database.reading() as rows:
+            end = self._book.ends(rows, [self.dataset], lock=record)[self.dataset]
+            changes = audits.repriced(terms, end, rows.entries(self.dataset), **who)
+            if record and changes:
                 for old, _ in changes:
                     old.check()
-                if changes:
-                    rows.continued(end, [new for _, new in changes])
+                rows.continued(end, [new for _, new in changes])
         after = changes[-1][1] if changes else end
         changed = [
             NewPrice(old.key, old.reserved, terms.guarantee(old.costs), terms.guarantee(new.costs))
@@ -366,10 +335,10 @@ class Ledger:
     def verify(self, *, head: str | None = None) -> LedgerCheck:
         """Go through the dataset's entries, and say what is wrong with them.
 
-        An entry that was changed, removed, inserted or moved breaks the chain of hashes, and sums,
-        limits and what may follow what are checked anew. Whoever can write the database can also
-        make a whole chain anew, or cut its end off: only a head that ``status`` showed before, and
-        that was noted outside, tells. A LedgerError is raised where it cannot be read at all.
+        Hashes, sums, limits and what may follow what are checked anew. Whoever can write the
+        database can also make a whole chain anew, or cut its end off: only a head that ``status``
+        showed before, and that was noted outside, tells. A LedgerError is raised where it cannot be
+        read at all.
         """
         noted, terms = entries.head(head), self._book.terms(self.dataset)
         problems = self._book.database.complaints()

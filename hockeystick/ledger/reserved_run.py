@@ -21,9 +21,7 @@ from hockeystick.release.counting import ChargedRun, Journal, OpensJournal
 
 _RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
 _A_LEDGER: Final = "an hs.Ledger, or what its charging() returns, where a key is given"
-_A_KEY: Final = "given, where a ledger is: what the run is called there"
 _MOST: Final = whole_numbers("n", 0, (1, 10**6))
-_A_PATH: Final = "the path of a file, or None; the ledger is named beside it"
 
 
 @final
@@ -39,29 +37,22 @@ class ReservedRun:
     Guarantees:
         A reservation belongs to one run, and the run to one journal: no second run uses the same
         charge. Whoever is killed leaves a reservation that counts in full; the same key, plan and
-        journal go on with it, from the journal's count. With another plan or journal, or once it
-        was committed or released, the key is refused, and so is the journal without the ledger.
-
-    Edge cases:
-        A journal that was put back from a backup, or of which two copies are used, has forgotten
-        steps that no ledger knows of: nothing here can see that.
+        journal go on with it. A journal from a backup has forgotten steps, which nothing can see.
 
     Args:
         ledger: The ledger, or ``ledger.charging(by=, note=, also=)``.
         key: What the run is called in the ledger.
-        journal: The file that counts the steps; None to count in memory, where a run that is killed
-            cannot be gone on with.
+        journal: The file that counts the steps; None to count in memory.
         most: At most how many steps run; None for all that are planned.
 
     Example:
         >>> import hockeystick as hs
-        >>> from pathlib import Path
         >>> from tempfile import TemporaryDirectory
         >>> from hockeystick.adapters.loop import Account
         >>> plan = hs.DPSGD(examples=100, batch_size=100, steps=8, noise_multiplier=4)
         >>> with TemporaryDirectory() as folder:
-        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
-        ...     run = hs.ledger.ReservedRun(ledger, "model", Path(folder) / "journal")
+        ...     ledger = hs.Ledger(f"{folder}/ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     run = hs.ledger.ReservedRun(ledger, "model", f"{folder}/journal")
         ...     account = Account(plan, journal=run)
         ...     account.count()
         ...     account.close()
@@ -84,18 +75,15 @@ class ReservedRun:
             raise ParameterError("ledger", ledger, _A_LEDGER)
         self._charge, self.key = charge, entries.name("key", key)
         if journal is not None and not isinstance(journal, str | os.PathLike):
-            raise ParameterError("journal", journal, _A_PATH)
+            raise ParameterError("journal", journal, "the path of a file, or None")
         self.journal = journal
         self._most = None if most is None else _validate.count("most", most, _MOST)
 
     def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> CountedRun:
         """Reserve a plan, or take up its reservation, and return what counts its steps; or raise.
 
-        Args:
-            title: What the journal is of.
-            first: From a number of steps to the mechanism of the first so many.
-            most: How many steps are planned.
-            *earlier: What earlier versions called the same journal.
+        The plan's first steps, of at most so many, are ``first(steps)``; the journal is of a title,
+        or of what earlier versions called the same.
         """
         known = most if self._most is None else min(self._most, most)
         plan = first(known)
@@ -112,7 +100,6 @@ class ReservedRun:
         return CountedRun(counting, reservation, first, known)
 
     def _reserved(self, counting: Journal, plan: Any) -> Reservation:
-        """Return the reservation of a plan by the run that counts it, or raise."""
         if counting.counted:
             try:
                 self._charge.reservation(self.key)
@@ -150,18 +137,13 @@ class CountedRun(ChargedRun):
             if self._over:
                 raise IncompatibleError("this run is over: no step of it is counted any more")
             if steps > max(self.most - self.counted, 0):
-                raise IncompatibleError(
-                    f"the {self.most:,} steps that are reserved have run, and each is counted"
-                )
+                raise IncompatibleError(f"the {self.most:,} steps that are reserved have run")
             # First, so that a write that fails half-way counts as well.
             self.counted += steps
             self._journal.add(steps)
 
     def finish(self) -> None:
-        """Commit the steps that were counted, unless the journal was left to others before.
-
-        Where it raises, the reservation counts in full, and this may be called again.
-        """
+        """Commit the steps that were counted, unless the journal was left to others before."""
         self._check_process()
         with self._lock:
             if self._left:
@@ -188,7 +170,8 @@ def on_ledger(
     """Return a journal as it is where no ledger is given, and else a run that it counts."""
     if ledger is None and key is None:
         return journal
-    if ledger is None or key is None:
-        name = "ledger" if ledger is None else "key"
-        raise ParameterError(name, None, _A_LEDGER if ledger is None else _A_KEY)
+    if key is None:
+        raise ParameterError("key", None, "given, where a ledger is: what the run is called there")
+    if ledger is None:
+        raise ParameterError("ledger", None, _A_LEDGER)
     return ReservedRun(ledger, key, journal, most=most)

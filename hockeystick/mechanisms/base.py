@@ -23,8 +23,7 @@ _REGISTERED: Final[dict[str, type]] = {}
 def registered(kind: _Class) -> _Class:
     """Register a class: a mechanism, or a type that people need to describe one.
 
-    It is then in ``hockeystick.mechanisms`` under its own name, which no other class may have. A
-    mechanism is also in ``MECHANISMS``, from which plan files and documents take what there is.
+    It is then in ``hockeystick.mechanisms`` under its own name, which no other class may have.
     """
     known = _REGISTERED.setdefault(kind.__name__, kind)
     if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
@@ -44,10 +43,7 @@ def registered_in(package: str) -> dict[str, type]:
 
 
 def divided_words(adjacency: Adjacency, drawn: str, records: str) -> str:
-    """Return what must hold of the divisor, as a sentence.
-
-    Divided by a private number the noise has a scale that tells it: in many dimensions for sure.
-    """
+    """Return what must hold of the divisor, as a sentence: a private one is told by the noise."""
     told = f"The noisy sum is divided by a fixed number, never by {drawn}"
     if adjacency is Adjacency.ADD_REMOVE:
         told += f" or by the number of {records}, which is private"
@@ -74,8 +70,7 @@ def noisy_seen(what: str, *, alone: str = "what single examples or clients add t
 def seen_of_clients(*, drawn_seen: bool) -> str:
     """Return who is trusted where noise is added to sums of what clients send, as a sentence.
 
-    Noise that each client adds in full, before it sends, is that of a sum of one: the server sees
-    whose it is, so that it is covered only where it may be seen who takes part.
+    Noise that each client adds in full is covered only where it may be seen who takes part.
     """
     also = " and who takes part" if drawn_seen else ""
     added = "each client adds all of this noise to its own change, or " if drawn_seen else ""
@@ -146,9 +141,8 @@ and Gaussian (noise multiplier 20)
     def for_group(self, size: int) -> Mechanism:
         """Return a mechanism that costs one record what this one costs a group of records.
 
-        Neighbours of the result move the query ``size`` times as far as those of the mechanism. No
-        ``size`` records move it further (the triangle inequality), and some move it as far: those
-        that all move it in one direction. Scales are rounded to the side of less privacy.
+        Neighbours of the result move the query ``size`` times as far as those of the mechanism, as
+        some ``size`` records do and none exceed. Scales are rounded to the side of less privacy.
 
         Raises:
             NoGroupFormError: If none is known, as for most that add no noise to a query.

@@ -67,8 +67,6 @@ def evaluate(mechanism: Mechanism, algebra: Algebra[Value], path: str = "plan") 
 
 
 class _Runs:
-    """The algebra of ``runs_of``."""
-
     def expanded(self, mechanism: Mechanism) -> Mechanism:
         # A replaced example moves a sample of all data twice as far as the noise is counted in.
         if isinstance(mechanism, PoissonSubsampled):

@@ -11,18 +11,6 @@ from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.errors import ParameterError
 
-DIRECTIONS = ("remove", "add")
-PLANS = {
-    "gaussian": hs.Gaussian(1.5) ** 2,
-    "sampled": hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.05) ** 50,
-    "laplace": hs.PoissonSubsampled(hs.Laplace(1.0), rate=0.2) ** 3,
-    "fixed-size": hs.FixedSizeSubsampled(hs.Gaussian(2.0), batch_size=10, examples=100),
-    "failing": hs.ApproxDP(1, 1e-3) @ hs.Gaussian(2),
-    "noiseless": hs.PoissonSubsampled(hs.Gaussian(0), rate=0.1),
-    "parts": hs.Parallel([hs.Gaussian(2), hs.PoissonSubsampled(hs.Gaussian(0.7), rate=0.3)]),
-    "nothing": hs.Gaussian(math.inf),
-}
-
 
 @pytest.mark.parametrize(
     ("rate", "noise", "epsilon", "direction", "delta"),
@@ -58,17 +46,6 @@ def test_outcomes_are_told_apart_by_their_masses(epsilon: float) -> None:
         assert found.lower <= truth * (1 + 1e-13) + 1e-16
         assert truth <= found.upper * (1 + 1e-13) + 1e-16
         assert found.upper - found.lower < 1e-4
-
-
-@pytest.mark.parametrize("name", PLANS)
-@pytest.mark.parametrize("value", [0.0, 0.4, 2.0, math.inf])
-def test_the_larger_direction_is_delta(name: str, value: float) -> None:
-    both = hs.delta(PLANS[name], value)
-    each = [directed_delta(PLANS[name], value, one) for one in DIRECTIONS]
-    assert max(one.upper for one in each) == pytest.approx(both.upper, rel=1e-4, abs=1e-300)
-    assert max(one.lower for one in each) == pytest.approx(both.lower, rel=1e-4, abs=1e-300)
-    assert both.adjacency == each[0].adjacency
-    assert both.assumptions == each[0].assumptions
 
 
 def test_far_below_zero_it_is_next_to_one_but_not_proven_to_be_one() -> None:

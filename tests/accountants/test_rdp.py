@@ -27,28 +27,6 @@ from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.core.terms import sum_of_bounds
 
 
-def epsilon_at(order: float, divergence: float, delta: float) -> float:
-    """Return epsilon by proposition 12 of Canonne, Kamath and Steinke at one order."""
-    log_ratio = math.log(delta) + math.log(order) - (order - 1) * math.log1p(-1 / order)
-    return divergence - log_ratio / (order - 1)
-
-
-@pytest.mark.parametrize(
-    ("sigma", "runs", "delta"), [(1.0, 1, 1e-6), (4.0, 9, 1e-9), (1.0, 1, 0.1)]
-)
-def test_epsilon_is_that_of_the_best_order_and_others_give_more(
-    sigma: float, runs: int, delta: float
-) -> None:
-    plan = hs.Gaussian(sigma) ** runs
-    order = best_order(plan, delta)
-    at, *others = (
-        epsilon_at(one, one * runs / (2 * sigma**2), delta)
-        for one in (order, 1 + (order - 1) * 1.05, 1 + (order - 1) * 0.95)
-    )
-    assert hs.epsilon(plan, delta, accountant="rdp").upper == pytest.approx(at, rel=1e-9)
-    assert at < min(others)
-
-
 @pytest.mark.parametrize(
     ("plan", "delta"),
     [(hs.Gaussian(1) ** 0, 1e-6), (hs.Gaussian(1), 1.0), (hs.PureDP(0.1), 1e-300)],

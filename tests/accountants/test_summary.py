@@ -1,6 +1,5 @@
 """The mu that sums a plan up, and its regret: by definition, by laws, and as published."""
 
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -94,13 +93,3 @@ def test_other_rates_are_refused(rate: Any) -> None:
         gaussian_summary(hs.Gaussian(1), least_rate=rate)
     assert caught.value.name == "least_rate"
     assert caught.value.allowed == "a number >= 1e-15 and < 0.5"
-
-
-def test_it_is_told_to_programs_and_cannot_be_checked_as_an_answer() -> None:
-    found = gaussian_summary(hs.Laplace(2), least_rate=0.01)
-    told = json.loads(json.dumps(found.as_dict()))
-    assert told["least_rate"] == 0.01
-    assert told["mu"]["quantity"] == "mu"
-    assert told["regret"]["upper"] == found.regret.upper
-    with pytest.raises(ParameterError, match="of an epsilon or a delta"):
-        hs.answers.document(found.mu, hs.Laplace(2), delta=0.1)

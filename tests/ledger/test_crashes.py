@@ -75,13 +75,6 @@ def test_eight_processes_never_overspend_on_a_server(server: postgres.Server, fo
     assert done["refused"] > 20
 
 
-def test_two_hundred_kills_leave_a_ledger_that_is_whole(folder: Path) -> None:
-    done = stressed(
-        str(folder / "l.db"), folder, processes=4, operations=300, life=0.1, kills=200, budget=100.0
-    )
-    assert done["done"] >= 4 * 300 - 200
-
-
 @contextmanager
 def stopped(group: int) -> Iterator[None]:
     """Stop all processes of a group where they are, and let them go on later."""

@@ -203,26 +203,6 @@ def test_the_first_close_decides(ledger: hs.Ledger, folder: Path) -> None:
     assert rho(ledger) == 5 / 32
 
 
-def test_rounds_of_clients_are_reserved_and_committed(folder: Path) -> None:
-    ledger = hs.Ledger(folder / "l", "clients", hs.ZCDP(rho=0.5))
-
-    def rounds() -> ClientRounds:
-        return ClientRounds(ROUNDS, 2, 1.0, journal=ReservedRun(ledger, "k", folder / "j"))
-
-    run = rounds()
-    assert rho(ledger) == 0.25
-    run.draw().release()
-    run.draw()
-    run.close(final=False)
-    again = rounds()
-    assert again.counted == 2
-    again.draw().release()
-    again.close()
-    assert rho(ledger) == 3 / 32
-    with pytest.raises(IncompatibleError, match="was committed before"):
-        rounds()
-
-
 EPOCHS = hs.DPSGD(
     examples=60, batch_size=12, epochs=3, noise_multiplier=2, sampling="random-allocation"
 )

@@ -96,7 +96,7 @@ def forge(file: Path, seq: int, changes: dict[str, str], *, to_the_end: bool) ->
 FORGED: Final = {
     "what is spent is not the sum": (10, {"spent": '["1/2"]'}),
     "the price is none": (10, {"price": '["-1/32"]'}),
-    "has no exact price": (10, {"price": "1/32"}),
+    "its price cannot be read": (10, {"price": "1/32"}),
     "costs more than what was reserved": (10, {"price": '["1/16"]', "spent": '["3/16"]'}),
     "does not follow what happened": (10, {"key": "k0"}),
     "nothing that happens in a ledger": (10, {"kind": "refund"}),

@@ -81,10 +81,6 @@ def digits_of(
 def _interval(
     read: _Reading, quantity: Quantity, working: int, digits: int
 ) -> tuple[Interval, int]:
-    """Return the interval that a reading proves, and the number of digits missing.
-
-    Each of the errors of delta is less than ``10^-(kept + 4)`` of it, and there are few.
-    """
     error = mp.mpf(10) ** -(working + 2)
     if quantity == "delta":
         ends = (read.value * (1 - error), read.value, read.value * (1 + error))
@@ -135,7 +131,6 @@ class _MpmathContour:
             return cls(line.c, points, values, mp.mpf(line.step))
 
     def delta(self, epsilon: mpf) -> _Reading:
-        """Return delta and its derivative at an epsilon."""
         total = derivative = size = mp.zero
         for k, (z, value) in enumerate(zip(self._points, self._values, strict=True)):
             term = mp.exp(value - epsilon * z) / (z * (1 + z))

@@ -126,11 +126,7 @@ def cheapest_contour(
     most_nodes: int,
     tails: TailAndBulk | None = None,
 ) -> VerticalContour | None:
-    """Return the contour through c, or one further left that is far shorter and costs few digits.
-
-    Where rare large losses dominate beyond some order, the saddle is next to that order, and a
-    little to its left a far shorter line gives the same answer.
-    """
+    """Return the contour through c, or one a little to its left that is far shorter and as good."""
     best = choose_contour(terms, c, target, most_nodes, tails)
     if best is not None and best.last <= _LONG_LINE:
         return best
@@ -162,10 +158,7 @@ def _score(line: VerticalContour | None, penalty: float) -> float:
 
 
 def log_truncation(decay: Decay, y: float) -> float:
-    """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, octave by octave.
-
-    The exponent b increases, so that beyond the last octave the integral is at most that octave's.
-    """
+    """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, octave by octave; b increases."""
     logs: list[float] = []
     for _ in range(_DOUBLINGS):
         logs.append(-decay.exponent(y) - math.log(2.0 * math.pi * y))
@@ -202,10 +195,7 @@ def _window(
 def _least_window(
     terms: AnalyticTerms, c: float, points: list[float], target: ContourTarget
 ) -> tuple[float, float]:
-    """Return the least window by Chernoff's bound at one of several orders, and that order.
-
-    Orders further from c, whose K takes longer, are tried only if the last one so far is best.
-    """
+    """Return the least window by Chernoff's bound at one of several orders, and that order."""
     best = (math.inf, points[0])
     for start in range(0, len(points), _BATCH):
         batch = points[start : start + _BATCH]
@@ -323,9 +313,9 @@ def _splits(terms: AnalyticTerms, threshold: float) -> tuple[tuple[TailSplit, in
 
 
 def _best_order(splits: tuple[tuple[TailSplit, int], ...], epsilon: float) -> tuple[float, float]:
-    """Return the order of the least Chernoff bound of the bulk, and ln of that bound.
+    """Return the order l of the bulk's least Chernoff bound, with its ln.
 
-    The derivative in the order l vanishes where ``K'(l) = epsilon + ln(1 + 1/l)``.
+    The derivative in l vanishes where ``K'(l) = epsilon + ln(1 + 1/l)``.
     """
 
     def condition(log_order: float) -> float:
@@ -492,10 +482,7 @@ def integrate(
     tails: TailAndBulk | None = None,
     tail_rules: Sequence[TailRule] = (),
 ) -> Integral:
-    """Return the integral along a line by the rules of its losses.
-
-    A value out of the range of floats makes its error infinite.
-    """
+    """Return the integral along a line by its losses' rules; out of range its error is infinite."""
     with _OVERFLOW_IGNORED():
         size = line.last + 1
         lines = [rule.line(line.c, line.step, size) for rule in rules]

@@ -112,7 +112,6 @@ class AnalyticPairs(NamedTuple):
         return SettledInterval(lower.lower, upper.upper, upper.upper) if _is_sharp(lower) else None
 
     def _decay(self, order: float) -> float:
-        """Return about how far ``ln|M|`` of the dominating losses falls along a vertical line."""
         losses = [(one, n) for loss, n in self.dominating if (one := loss.analytic)]
         if not all(one.quadrature_available(order) for one, _ in losses):
             return 0.0
@@ -213,7 +212,6 @@ class Contour(DirectedAccountant):
         }
 
     def _is_plain(self, composition: Composition) -> bool:
-        """Return whether all losses have an analytic cgf, with nothing to be split off."""
         both = (*composition.removing, *composition.adding)
         return all(isinstance(loss, AnalyticLoss) and not loss.out_of_range for loss, _ in both)
 

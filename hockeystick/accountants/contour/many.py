@@ -119,10 +119,7 @@ def _served(
 
 
 def _epsilons(integral: Integral, start: float, deltas: Floats) -> _Served:
-    """Return the proven epsilons of ascending deltas, and which of them are precise.
-
-    The estimates are Newton's; each end is one at which delta is proven to be on its side.
-    """
+    """Return the epsilons of ascending deltas between proven ends, and which are precise."""
     guess = _guesses(integral, start, np.log(deltas))
     known = np.isfinite(guess)
     least, most = (np.log(deltas[known] * (1.0 + sign * _READING)) for sign in (-1.0, 1.0))
@@ -146,10 +143,7 @@ def _epsilons(integral: Integral, start: float, deltas: Floats) -> _Served:
 
 
 def _guesses(integral: Integral, start: float, log_deltas: Floats) -> Floats:
-    """Return about the epsilons of ascending deltas; NaN where Newton's method leads nowhere.
-
-    It starts from one epsilon for few of the deltas, between which a cubic starts it for all.
-    """
+    """Return about the epsilons of ascending deltas; NaN where Newton's method leads nowhere."""
     few = np.append(np.arange(0, log_deltas.size - 1, _STRIDE), log_deltas.size - 1)
     known, change = _newton(integral, np.full(few.size, start), log_deltas[few])
     between = _cubic(log_deltas[few], known, change, log_deltas)
@@ -169,7 +163,6 @@ def _cubic(knots: Floats, values: Floats, slopes: Floats, places: Floats) -> Flo
 
 
 def _newton(integral: Integral, starts: Floats, log_deltas: Floats) -> tuple[Floats, Floats]:
-    """Return about the epsilons of deltas by Newton's method, and their derivatives in ln delta."""
     found, change = starts.copy(), np.full(starts.size, math.nan)
     moving = np.arange(starts.size)
     for _ in range(_MANY_NEWTON_STEPS):

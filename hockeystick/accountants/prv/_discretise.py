@@ -324,10 +324,7 @@ def _index(atoms: Atoms, lattice: LatticePoints) -> tuple[Indices, Array]:
 
 
 def _cheapest_shift(excess: Array, exponent: Array, step: float) -> float:
-    """Return how far to move the lattice down so that rounding down moves the mean least.
-
-    A shift s lowers every loss by s; a mean more than s below its point falls by another step.
-    """
+    """Return how far to move the lattice down so that rounding down moves the mean least."""
     short = excess < 0.0
     if not bool(short.any()):
         return 0.0
@@ -380,10 +377,7 @@ def _tilted(
 
 
 def _errors(weight: Array, error: Array) -> tuple[float, Array]:
-    """Return a relative error that most weights keep to, and the absolute errors of the others.
-
-    The second array is empty where all keep to the first.
-    """
+    """Return a relative error that most weights keep to, and the absolute errors of the others."""
     typical = _TYPICAL * float((weight * np.minimum(error, 1.0)).sum())
     large = error > typical
     if not bool(large.any()):

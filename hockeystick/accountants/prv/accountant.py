@@ -217,11 +217,10 @@ class PRV(DirectedAccountant):
         upper: Callable[[Terms], float],
         least: Callable[[Terms], float],
     ) -> Interval:
-        """Return the larger of the directions; where they share a dominating pair, the first's.
+        """Return the larger of the directions, without those that are provably smaller.
 
-        A direction with the same dominating losses as the first one has the same upper end. Its
-        lower end is at most what its attained losses or a single run cost: where that is less, it
-        is left out.
+        A direction with the first one's dominating losses has its upper end, and as a lower end at
+        most what its attained losses or a single run cost.
         """
         first, *rest = composition.directions
         found = [read(first)]
@@ -245,7 +244,6 @@ class PRV(DirectedAccountant):
         return Interval(lower, closed, closed)
 
     def _epsilon_of(self, terms: Terms, delta: float, most: float) -> Interval:
-        """Return epsilon of one direction by lattices, given an upper bound of it."""
         if not terms:
             return Interval.point(0.0)
         terms, log_delta = expanded(terms), math.log(delta)
@@ -274,7 +272,6 @@ class PRV(DirectedAccountant):
         return Interval(lower, 0.5 * (lower + closed), closed)
 
     def _delta_of(self, terms: Terms, epsilon: float, most: float) -> Interval:
-        """Return delta of one direction by lattices, given an upper bound of it."""
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         terms = expanded(terms)
@@ -311,10 +308,7 @@ class PRV(DirectedAccountant):
         return LatticeTarget(lower, upper, tilt, *asked, for_delta, truncation)
 
     def _bound(self, terms: Terms, ask: Callable[[RDP], Interval]) -> float:
-        """Return the Renyi bound where a lattice can tell more of what is attained, or raise.
-
-        Closed forms tell it of losses that have one.
-        """
+        """Return the Renyi bound where a lattice can tell more of what is attained, or raise."""
         known = _attained_cells(terms)
         if len(known) < len(terms) or all(loss.closed_form_profile for loss, _ in known):
             self._cell_terms(terms)  # Refuses.
@@ -346,7 +340,6 @@ def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None)
 def _refined(
     target: LatticeTarget, read: Reader, *, retry_zero_lower: bool = True
 ) -> Interval | None:
-    """Return the interval of the lattices for one tilt, None where they overflow."""
     from hockeystick.accountants.prv.lattice import refined
 
     try:
@@ -375,10 +368,7 @@ def _attained_alone(terms: Terms, first: Terms) -> Terms:
 
 
 def _sharpened(found: Interval, terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
-    """Return the interval; if wide, with the lower end of the attained losses' own lattice.
-
-    The best tilt of the dominating losses may not be that of the attained ones.
-    """
+    """Return the interval; if wide, with the lower end of the attained losses' own lattice."""
     known = _attained_cells(terms)
     if found.relative_width <= _UNSETTLED or not known or known == terms:
         return found
@@ -418,10 +408,7 @@ def _epsilons(
 
 
 def _crossing(excess: Callable[[float], float], guess: float, stride: float, side: float) -> float:
-    """Return a zero of a falling excess, from its negative (1) or its positive (-1) side.
-
-    The lattice is narrow near its tilt only, so that the search starts there.
-    """
+    """Return a zero of a falling excess, from its negative (1) or its positive (-1) side."""
     if side > 0.0 and excess(0.0) <= 0.0:
         return 0.0
     start = guess if 0.0 < guess < math.inf else 1.0

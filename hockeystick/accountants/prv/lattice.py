@@ -243,7 +243,6 @@ class Bulk:
         return math.exp(best), bound(best)
 
     def _tilted(self, order: float) -> Lattice | None:
-        """Return the composition of small losses on a lattice tilted to about an order."""
         place = round(_PER_OCTAVE * math.log2(order))
         if place not in self._known:
             tilt = 2.0 ** (place / _PER_OCTAVE)
@@ -307,7 +306,6 @@ def _composed(
     log_outside: float,
     threshold: float | None,
 ) -> Lattice | None:
-    """Return the composition of losses on lattices of the same step, None if it is too wide."""
     from scipy.fft import next_fast_len
 
     split_masses = None if threshold is None else split_masses_of(weights, step, threshold)

@@ -106,10 +106,7 @@ def ends_of(loss: TunedLoss, delta: float, accountant: Accountant) -> Ends | Non
 
 
 def _attained_parts(terms: Terms) -> list[tuple[Terms, Terms]]:
-    """Return parts of the runs that some pair of data sets attains, in both directions.
-
-    All of them where they are known exactly; else what of them has a closed form.
-    """
+    """Return parts of the runs that some data attain, all where they are exact, both directions."""
     whole = all(loss.attained is loss for loss, _ in terms)
     turned = ((part, swapped_terms(part)) for part in ([terms] if whole else provable_parts(terms)))
     return [(part, opposite) for part, opposite in turned if opposite is not None]
@@ -178,64 +175,57 @@ class Selection(DirectedAccountant):
     summary: ClassVar[str] = "tuning by the privacy profile of one run, in the worst order"
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
-        if not terms:
-            return Interval.point(0.0)
-        loss = self._tuned(terms)
-        found = self._epsilon_by_profile(loss, delta)
-        if found is not None and _is_settled(loss, found):
-            return SettledInterval(*found)
-        return self._with_bounds(found, lambda: RDP().epsilon_of(terms, delta))
+        return self._of(terms, _epsilon_by_profile, RDP().epsilon_of, delta)
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
+        return self._of(terms, _delta_by_profile, RDP().delta_of, epsilon)
+
+    def _of(
+        self,
+        terms: Terms,
+        by_profile: Callable[[TunedLoss, float], Interval | None],
+        by_orders: Callable[[Terms, float], Interval],
+        value: float,
+    ) -> Interval:
+        """Return what the profile of one run proves, with Renyi divergences where it is wide."""
         if not terms:
             return Interval.point(0.0)
-        loss = self._tuned(terms)
-        found = self._delta_by_profile(loss, epsilon)
-        if found is not None and _is_settled(loss, found):
+        loss, count = terms[0]
+        if len(terms) > 1 or count > 1 or not isinstance(loss, TunedLoss):
+            raise self.refuse("the plan", "it is not one tuning with a random number of runs")
+        found = by_profile(loss, value)
+        settled = _WIDE if loss.supremum == math.inf else _NARROW
+        if found is not None and found.relative_width <= settled:
             return SettledInterval(*found)
-        return self._with_bounds(found, lambda: RDP().delta_of(terms, epsilon))
-
-    def _tuned(self, terms: Terms) -> TunedLoss:
-        if len(terms) == 1 and terms[0][1] == 1 and isinstance(terms[0][0], TunedLoss):
-            return terms[0][0]
-        raise self.refuse("the plan", "it is not one tuning with a random number of runs")
-
-    def _with_bounds(self, found: Interval | None, ask: Callable[[], Interval]) -> Interval:
-        """Return the intersection with what Renyi divergences prove, or one of both."""
         with suppress(UnsupportedError):
-            bound = ask()
+            bound = by_orders(terms, value)
             found = bound if found is None else bound.within(found)
         if found is None:
             raise self.refuse("the plan", "the profile of one run is not known")
         return found
 
-    def _epsilon_by_profile(self, loss: TunedLoss, delta: float) -> Interval | None:
-        """Return epsilon by the profile of one run, None where that is not resolved."""
-        ends = _ends(loss, 2.0 ** math.floor(math.log2(delta)))
-        if ends is None:
-            return None
-        upper = _crossing(ends.upper, float(least_reading(delta)), 1.0, 1.0)
-        if upper in (0.0, math.inf):
-            return Interval(0.0, upper, upper)
-        lower = _crossing(ends.lower, float(largest_reading(delta)), upper, -1.0)
-        return Interval(min(lower, upper), upper, upper)
 
-    def _delta_by_profile(self, loss: TunedLoss, epsilon: float) -> Interval | None:
-        """Return delta by the profile of one run, None where that is not resolved."""
-        if epsilon > _LARGEST_EPSILON:
-            return None
-        delta = _FIRST_DELTA
-        while (ends := _ends(loss, delta)) is not None:
-            upper = ends.upper(epsilon)
-            if upper >= delta or delta == _LEAST_DELTA:
-                return Interval(min(ends.lower(epsilon), upper), upper, upper)
-            delta = max(delta * delta, _LEAST_DELTA)
+def _epsilon_by_profile(loss: TunedLoss, delta: float) -> Interval | None:
+    ends = _ends(loss, 2.0 ** math.floor(math.log2(delta)))
+    if ends is None:
         return None
+    upper = _crossing(ends.upper, float(least_reading(delta)), 1.0, 1.0)
+    if upper in (0.0, math.inf):
+        return Interval(0.0, upper, upper)
+    lower = _crossing(ends.lower, float(largest_reading(delta)), upper, -1.0)
+    return Interval(min(lower, upper), upper, upper)
 
 
-def _is_settled(loss: TunedLoss, found: Interval) -> bool:
-    """Return whether Renyi divergences will hardly narrow an interval."""
-    return found.relative_width <= (_WIDE if loss.supremum == math.inf else _NARROW)
+def _delta_by_profile(loss: TunedLoss, epsilon: float) -> Interval | None:
+    if epsilon > _LARGEST_EPSILON:
+        return None
+    delta = _FIRST_DELTA
+    while (ends := _ends(loss, delta)) is not None:
+        upper = ends.upper(epsilon)
+        if upper >= delta or delta == _LEAST_DELTA:
+            return Interval(min(ends.lower(epsilon), upper), upper, upper)
+        delta = max(delta * delta, _LEAST_DELTA)
+    return None
 
 
 @lru_cache(maxsize=16)

@@ -107,9 +107,8 @@ def classical_gaussian_noise(epsilon: float, delta: float) -> float:
         asks for: 4.85 rather than 3.74 just below epsilon = 1 at delta = 1e-5. Rounded up.
 
     Edge cases:
-        epsilon >= 1 is refused: the theorem is proven below 1, although it is often stated without
-        the condition. At delta = 1e-5 the noise is enough up to epsilon = 8.41977 and too little
-        beyond: at epsilon = 10 its delta is 2.265e-5.
+        epsilon >= 1 is refused: the theorem is proven below 1, and fails at delta = 1e-5 from
+        epsilon = 8.42 on.
 
     Args:
         epsilon: In (0, 1).
@@ -158,10 +157,8 @@ def joint_noise(
     """Return how to noise gradients and another query so that both cost what one release costs.
 
     Gaussian noise on two queries of the same data is Gaussian noise on both as one, each in units
-    of its sensitivity: with multipliers nu_g and nu_q both together cost what one query with
-    nu costs where ``nu^-2 = nu_g^-2 + nu_q^-2``. So a plan is accounted with nu as its
-    ``noise_multiplier`` while the gradients get nu_g, and the other query, on the same minibatch,
-    nu_q.
+    of its sensitivity: ``nu^-2 = nu_g^-2 + nu_q^-2``. So a plan is accounted with nu while the
+    gradients get nu_g, and the other query, on the same minibatch, nu_q.
 
     Guarantees:
         Both multipliers are rounded up, so that ``nu_g^-2 + nu_q^-2 <= nu^-2``. Exact for
@@ -174,8 +171,7 @@ def joint_noise(
 
     References:
         Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
-        Clipping", NeurIPS 2021, theorem 1. A thesis that builds on it has nu_q in its text, but in
-        its algorithm adds noise with nu_g to the query.
+        Clipping", NeurIPS 2021, theorem 1.
 
     Example:
         >>> import hockeystick as hs
@@ -205,9 +201,8 @@ def clipping_noise(noise_multiplier: float, bit_noise: float) -> float:
     ``(nu^-2 - (2 sigma_b)^-2)^(-1/2)``.
 
     Guarantees:
-        Rounded up: both releases together cost at most what the plan with nu does. With bits
-        in {0, 1} the sensitivity is 1, and ``joint_noise(nu, query_noise=sigma_b)`` is the right
-        one.
+        Rounded up: both releases together cost at most what the plan with nu does. For bits in
+        {0, 1}, of sensitivity 1, take ``joint_noise(nu, query_noise=sigma_b)``.
 
     Args:
         noise_multiplier: nu, what the plan is accounted with, positive and finite.
@@ -256,11 +251,8 @@ def max_error_quantile(sigma: float, coordinates: int, failure: float) -> float:
 
     References:
         The usual bound is ``max_error_union_bound``. Teaching material gives it as
-        ``sqrt(2 ln(1.25/delta) ln(K/beta)) Delta / epsilon``, for the classical noise
-        ``sigma = sqrt(2 ln(1.25/delta)) Delta / epsilon``; that lacks a factor sqrt(2) and, errors
-        having two signs, a 2 inside the logarithm, and is far below the quantile: with K = 10^4,
-        ``Delta = sqrt(2)``, epsilon = 1, delta = 1e-9 and beta = 0.01 it is 34.02, where the
-        quantile is 44.77; errors stay below 34 with probability 0.130, not 0.99.
+        ``sigma sqrt(ln(K/beta))``, which lacks a factor sqrt(2) and a 2 inside the logarithm: with
+        K = 10^4 and beta = 0.01 errors stay below it with probability 0.130, not 0.99.
 
     Example:
         >>> import hockeystick as hs

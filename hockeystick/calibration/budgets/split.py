@@ -14,24 +14,7 @@ from hockeystick._validate import Domain, whole_numbers
 from hockeystick.calibration.budgets.gaussian import gaussian_noise
 from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
-from hockeystick.mechanisms import (
-    DPSGD,
-    BatchClipped,
-    Composed,
-    FixedSizeSubsampled,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    PoissonSubsampled,
-    PoissonSubsampledGroup,
-    RandomAllocation,
-    RandomStopping,
-    Repeated,
-    RevealedSample,
-    Shuffled,
-    TruncatedPoissonSubsampled,
-    WithReplacementSubsampled,
-)
+from hockeystick.mechanisms import DPSGD, Composed, Gaussian, Laplace, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, ZCDP, ApproxDP, PureDP
 from hockeystick.numerics.roots import increasing_root
@@ -43,39 +26,21 @@ _RUNS: Final = whole_numbers("k", 1, (2, 1000))
 _WEIGHT: Final = Domain(
     symbol="w", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
 )
-_FACTOR: Final = Domain(
-    symbol="f", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
-)
 _A_BUDGET: Final = (
     "a finite budget above 0: an ApproxDP with a delta in (0, 1), GDP, ZCDP or PureDP"
 )
 _TOLERANCE: Final = 1e-10
 # A share that is next to nothing beside the others is not less than this.
 _LEAST_SHARE: Final = 1e-300
-_WITH_NOISE_INSIDE: Final = (
-    BatchClipped,
-    Repeated,
-    FixedSizeSubsampled,
-    PoissonSubsampled,
-    PoissonSubsampledGroup,
-    RandomAllocation,
-    RandomStopping,
-    RevealedSample,
-    Shuffled,
-    TruncatedPoissonSubsampled,
-    WithReplacementSubsampled,
-)
 # Noise is searched for within a factor of exp of this.
 _LARGEST_LOG_FACTOR: Final = 60.0
 
 
 class SplitBy(StrEnum):
-    """What the releases that share a budget have in proportion to their weights."""
+    """What the weights are: shares of what adds up, or factors of variances in a least sum."""
 
     COST = "cost"
-    """Shares of what adds up: mu^2, rho or epsilon."""
     LEAST_NOISE = "least-noise"
-    """The weights of the releases' variances in the sum that is made least."""
 
 
 @final
@@ -181,20 +146,14 @@ def share_budget(budget: Budget, parts: Iterable[Mechanism]) -> BudgetSplit:
     if not _validate.has_several(parts):
         raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
     listed = [checked(f"parts[{index}]", part) for index, part in enumerate(parts)]
-    plan = Composed(listed)
-    factor = _fitting(budget, plan)
-    found = with_noise(plan, factor)
-    return BudgetSplit(
-        tuple(with_noise(one, factor) for one in listed), _achieved(found, budget), found
-    )
+    return _scaled_to(budget, Composed(listed), *listed)
 
 
 def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
     """Return the run of which that number, with all results released, keep to a budget.
 
     A search over a fixed list of k candidates costs what k runs cost together, ``run ** k``, even
-    where only the best is kept: unlike a random number of runs (``RandomStopping``), whose cost
-    hardly grows with their number but has a factor in front.
+    where only the best is kept: unlike a random number of runs (``RandomStopping``).
 
     Args:
         budget: As for ``share_budget``, as are guarantees and errors.
@@ -215,30 +174,31 @@ def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
     """
     _check(budget)
     plan = Repeated(checked("run", run), _validate.count("runs", runs, _RUNS))
+    return _scaled_to(budget, plan, run)
+
+
+def _scaled_to(budget: Budget, plan: Mechanism, *parts: Mechanism) -> BudgetSplit:
     factor = _fitting(budget, plan)
     found = with_noise(plan, factor)
-    return BudgetSplit((with_noise(run, factor),), _achieved(found, budget), found)
+    releases = tuple(with_noise(one, factor) for one in parts)
+    return BudgetSplit(releases, _achieved(found, budget), found)
 
 
 def with_noise(mechanism: Mechanism, factor: float) -> Mechanism:
     """Return a mechanism with all its noise multiplied by a factor."""
-    return _scaled(mechanism, _validate.real("factor", factor, _FACTOR))
-
-
-def _scaled(mechanism: Mechanism, factor: float) -> Mechanism:
     if isinstance(mechanism, Gaussian):
         return Gaussian(factor * mechanism.noise_multiplier)
     if isinstance(mechanism, Laplace):
         return Laplace(factor * mechanism.scale)
     if isinstance(mechanism, DPSGD):
         noise = factor * mechanism.noise_multiplier
-        extra = None if mechanism.extra is None else _scaled(mechanism.extra, factor)
+        extra = None if mechanism.extra is None else with_noise(mechanism.extra, factor)
         return dataclasses.replace(mechanism, noise_multiplier=noise, extra=extra)
     if isinstance(mechanism, Composed):
-        return Composed(_scaled(part, factor) for part in mechanism.parts)
-    if isinstance(mechanism, _WITH_NOISE_INSIDE):
-        holder: Any = mechanism
-        found: Mechanism = dataclasses.replace(holder, inner=_scaled(holder.inner, factor))
+        return Composed(with_noise(part, factor) for part in mechanism.parts)
+    holder: Any = mechanism
+    if isinstance(getattr(holder, "inner", None), Mechanism):
+        found: Mechanism = dataclasses.replace(holder, inner=with_noise(holder.inner, factor))
         return found
     raise IncompatibleError(
         f"{mechanism} has no noise of which a multiple would be meant; calibrate one of its "
@@ -250,11 +210,11 @@ def _fitting(budget: Budget, plan: Mechanism) -> float:
     """Return the least factor found of a plan's noise for which it keeps to a budget."""
     allowed = _spent(budget)
     # What cannot be accounted whatever the noise is refused here, with the reason.
-    _achieved(_scaled(plan, 1.0), budget)
+    _achieved(with_noise(plan, 1.0), budget)
 
     def excess(log_factor: float) -> float:
         try:
-            spent = _spent(_achieved(_scaled(plan, math.exp(log_factor)), budget))
+            spent = _spent(_achieved(with_noise(plan, math.exp(log_factor)), budget))
         except (IncompatibleError, UnsupportedError):
             return -math.inf
         return math.log(allowed / spent) if spent > 0.0 else math.inf
@@ -287,13 +247,7 @@ def _weights(parts: int | None, weights: Iterable[float] | None) -> tuple[float,
         raise ParameterError("parts, weights", (parts, weights), "given one without the other")
     if weights is None:
         return (1.0,) * _validate.count("parts", parts, _PARTS)
-    try:
-        found = tuple(_validate.real("weights", weight, _WEIGHT) for weight in weights)
-    except TypeError:
-        raise ParameterError("weights", weights, "one or more positive numbers") from None
-    if not found:
-        raise ParameterError("weights", weights, "one or more positive numbers")
-    return found
+    return _validate.reals("weights", weights, _WEIGHT)
 
 
 def _spent(budget: object) -> float:

@@ -75,45 +75,38 @@ class Filter(Recorder):
         For Renyi divergences, rho, and mu^2, a sum that never exceeds the budget is enough:
         ``exp((alpha - 1)(L_t - sum of tau_i))`` is a supermartingale, whichever tau_i are chosen;
         and releases of mu_i-GDP are functions of one Brownian motion, observed for a time of
-        sum mu_i^2. For (epsilon, delta), the failures add up by the union bound; without them
-        the losses exceed epsilon nowhere if the epsilons add up to it, and where the rhos stay
-        below the limit they are those of a rho-zCDP release that stops there.
+        sum mu_i^2. For (epsilon, delta), the failures add up by the union bound.
 
         ``spent`` alone is no guarantee: at a time that is chosen from the outputs, only the budget
         is one. Nothing here reads the data, so refusals reveal nothing.
 
     Edge cases:
         0 runs, and mechanisms that release nothing, cost 0 and always fit. What no amount is known
-        of, such as Gaussian noise for a ``PureDP`` budget, is an error and not a refusal; state a
-        guarantee of it (``hs.convert``) that the budget knows. A step of several runs is taken as a
-        whole or not at all. Numbers mean the decimals they print as: ten times 0.1 fits into 1.
+        of, such as Gaussian noise for a ``PureDP`` budget, is an error and not a refusal. A step of
+        several runs is taken as a whole or not at all. Numbers mean the decimals they print as.
 
-        Without ``expected``, an ``ApproxDP`` budget counts a sampled step by its rho, the largest
-        ratio of a divergence to its order, which sampling hardly lowers: one step of DP-SGD costs
-        about what it would cost on all data.
+        Without ``expected``, an ``ApproxDP`` budget counts a sampled step by its rho, which
+        sampling hardly lowers.
 
         Any number of threads may step at the same time. A copy, also that of a forked or another
         process, counts for itself: together they may spend the budget several times.
-        A state that has spent more than its budget is read as it is, and covers nothing more.
 
     Args:
         budget: The guarantee to keep: ``RenyiDP``, ``ZCDP``, ``TCDP``, ``GDP``, ``PureDP`` or
             ``ApproxDP``.
         slack: For ``ApproxDP``, the part of delta for the conversion of rho, from 0 to delta; the
             rest pays for the deltas of the releases. By default half, or with ``expected`` what
-            that plan's own deltas leave; all of it is best where every release has delta 0, and
-            none leaves basic composition.
+            that plan's own deltas leave.
         rule: For ``ApproxDP``, "concentrated" (default), or "whitehouse" for the theorem as it is
             published: epsilon-DP counts as ``rho = eps^2 / 2``, and the limit of rho is where
             ``sqrt(2 ln(1/slack) sum eps^2) + sum eps^2 / 2 = epsilon``. It never allows more.
         expected: For ``ApproxDP`` without a rule, a plan such as the releases will be, DP-SGD for
             example. It chooses the order at which the budget covers it most often, before anything
-            runs, and binds nobody: another plan is refused earlier than need be, never too late.
+            runs, and binds nobody.
 
     Raises:
-        IncompatibleError: If no filter is known for such a budget: f-DP has no natural one; or if
-            the expected plan has no finite divergence at any order.
-        UnsupportedError: If nothing is known of a part of the expected plan.
+        IncompatibleError: If no filter is known for such a budget, as for f-DP, or the expected
+            plan has no finite divergence at any order.
 
     References:
         Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", NeurIPS 2021 (one
@@ -183,10 +176,8 @@ class Filter(Recorder):
 
         Raises:
             BudgetExhausted: If the budget does not cover it; nothing is charged then.
-            ParameterError: If it is no mechanism, or the count is no such integer.
             IncompatibleError: If its cost in the budget's measure is not known, or it is described
                 under another adjacency than what has run.
-            UnsupportedError: If nothing is known of a part of it.
         """
         once, runs = unrolled(mechanism, count)
         cost = self._costs(once, runs)
@@ -211,11 +202,7 @@ class Filter(Recorder):
 
     @property
     def spent(self) -> Notion:
-        """What is charged so far, rounded up, as a plan fixed in advance would cost.
-
-        Of an ``ApproxDP`` budget the smaller epsilon of both ways, with the delta that goes with
-        it: the deltas of the releases, and ``slack`` unless the epsilons are simply added up.
-        """
+        """What is charged so far, rounded up, as a plan fixed in advance would cost."""
         with self._lock:
             return self._guarantee(self._runs.spent)
 

@@ -247,7 +247,6 @@ def _of_one(
 
 
 def _gdp(squares: Costs, rounded: Rounding) -> GDP:
-    """Return the guarantee of a sum of squares of mu: its root, rounded."""
     square = max(squares[0], NOTHING)
     mu = root(square)
     if rounded is float_above:
@@ -376,7 +375,6 @@ def _whitehouse_limit(epsilon: float, slack: float) -> Fraction:
 
 
 def _exactly(value: Any) -> Fraction:
-    """Return a finite number of mpmath's as it is."""
     mantissa, exponent = value.man_exp
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
@@ -400,7 +398,6 @@ def _concentrated_limit(epsilon: float, slack: float) -> Fraction:
 
 
 def _by_orders(rho: float, delta: float) -> float:
-    """Return the least epsilon that is proven of rho-zCDP, rounded up."""
     return convert(ZCDP(rho), ApproxDP, delta=delta).epsilon
 
 
@@ -414,7 +411,6 @@ def _inverse_of_steinke(rho: float) -> float:
 
 
 def _below(value: float) -> float:
-    """Return the next float down, which is below the decimal that is meant."""
     return math.nextafter(value, 0.0)
 
 
@@ -481,14 +477,9 @@ def one_order_measure(budget: ApproxDP, slack: float, order: float) -> OneOrderM
 
 
 def expected_order(plan: Mechanism, budget: ApproxDP, slack: float) -> float:
-    """Return the order at which the budget covers an expected plan most often.
-
-    Only the choice depends on the plan, and not the guarantee, which any order fixed in advance
-    gives.
-    """
+    """Return the order at which the budget covers an expected plan most often."""
 
     def shares_at(orders: Iterable[float]) -> dict[float, Fraction]:
-        """Return which share of its limit the plan costs, where the slack leaves any of it."""
         limits = {order: divergence_limit(budget.epsilon, slack, order) for order in orders}
         known = {order: limit for order, limit in limits.items() if limit is not None}
         return {order: cost / known[order] for order, cost in divergences_at(plan, known).items()}

@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, Self, TypeAlias, final
+from typing import Any, ClassVar, Final, Self, TypeAlias, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
@@ -83,9 +83,7 @@ class Odometer(Recorder):
         ``hs.calibration.Filter`` allows more. Rounded up.
 
         This is the odometer of Rogers et al. (2016) for each sign of the loss; they ask for
-        ``|L_t|``, which exceeds ``epsilon_t`` with probability at most
-        ``delta (1 + exp(-epsilon)) <= 2 delta``, with the first epsilon that is exceeded: the
-        probability of ``L_t < -epsilon_t`` is the mean of ``exp(L_t)`` there over the neighbour.
+        ``|L_t|``, which exceeds ``epsilon_t`` with probability at most ``2 delta``.
 
     Edge cases:
         Nothing released costs 0. Releases that fail with a probability, (epsilon, delta)-DP with
@@ -97,9 +95,7 @@ class Odometer(Recorder):
             before anything runs, and binds nobody.
 
     Raises:
-        ParameterError: If delta is no such number, or what is expected no mechanism.
         IncompatibleError: If the expected plan has no finite divergence at any order.
-        UnsupportedError: If nothing is known of a part of it.
 
     References:
         Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters", NIPS 2016 (definition);
@@ -185,16 +181,13 @@ def _after(spent: Costs, cost: Costs, count: int) -> Costs:
 class RhoLines:
     """The least of ``(lambda_j + 1) rho + ln(1/delta_j) / lambda_j``, and the largest losses."""
 
+    nothing: ClassVar[Costs] = (NOTHING,) * 4
+
     def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sum of the largest losses, how many have none, rho and delta."""
         found = _MEASURE.cost(mechanism)
         _refuse_failure(mechanism, found[3])
         return found
-
-    @property
-    def nothing(self) -> Costs:
-        """The cost of no run."""
-        return (NOTHING,) * 4
 
     def bound(self, spent: Costs, delta: float) -> float:
         """Return what the loss ever exceeds with probability at most delta, rounded up."""
@@ -216,6 +209,7 @@ class OrderLines:
     """
 
     centre: float
+    nothing: ClassVar[Costs] = (NOTHING,) * (2 + 2 * len(_PLACES))
 
     @property
     def orders(self) -> tuple[float, ...]:
@@ -233,11 +227,6 @@ class OrderLines:
         sums = (known.get(order, NOTHING) for order in self.orders)
         missing = (Fraction(order not in known) for order in self.orders)
         return losses, unbounded, *sums, *missing
-
-    @property
-    def nothing(self) -> Costs:
-        """The cost of no run."""
-        return (NOTHING,) * (2 + 2 * len(_PLACES))
 
     def bound(self, spent: Costs, delta: float) -> float:
         """Return where the mixture is 1/delta, or the sum of the largest losses."""

@@ -73,7 +73,6 @@ class Accountant(Recorder):
             count: How many runs, an integer from 0 to 10^15.
 
         Raises:
-            ParameterError: If it is no mechanism, or the count is no such integer.
             IncompatibleError: If it is described under another adjacency than what has run.
         """
         once, runs = unrolled(mechanism, count)
@@ -95,14 +94,9 @@ class Accountant(Recorder):
     @overload
     def epsilon(self, delta: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
     def epsilon(self, delta: float, **how: Any) -> Answer:
-        """Return the epsilon of what is recorded at a delta; arguments as for ``hs.epsilon``.
+        """Return the epsilon of what is recorded at a delta, as ``hs.epsilon`` does.
 
-        Returns:
-            ``Certified``, or ``Approximate`` for "gdp" and "edgeworth"; its assumptions say that
-            the releases were planned.
-
-        Raises:
-            UnsupportedError: If the accountant has no analysis for a part of what is recorded.
+        Its assumptions say that the releases were planned.
         """
         return self._ask(accountants.epsilon, delta, **how)
 
@@ -113,10 +107,7 @@ class Accountant(Recorder):
     @overload
     def delta(self, epsilon: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
     def delta(self, epsilon: float, **how: Any) -> Answer:
-        """Return the delta of what is recorded at an epsilon; arguments as for ``hs.delta``.
-
-        Returns and raises as ``epsilon`` does.
-        """
+        """Return the delta of what is recorded at an epsilon, as ``hs.delta`` does."""
         return self._ask(accountants.delta, epsilon, **how)
 
     def _ask(self, ask: Callable[..., Answer], at: float, **how: Any) -> Answer:
@@ -126,11 +117,7 @@ class Accountant(Recorder):
         return replace(found, assumptions=(*found.assumptions, PLANNED))
 
     def tradeoff(self) -> TradeOff:
-        """Return the trade-off function of what is recorded, if it was planned.
-
-        Raises:
-            UnsupportedError: If a part has no loss that is known well enough.
-        """
+        """Return the trade-off function of what is recorded, if it was planned."""
         plan = self.plan
         with EVALUATING:
             return tradeoff(plan)

@@ -168,7 +168,6 @@ class Recorder(ABC):
         """Return one in a state that ``state_dict`` returned.
 
         Raises:
-            ParameterError: If it is no such state.
             IncompatibleError: If its mechanisms do not go together, or with its terms.
         """
         given = state if isinstance(state, Mapping) else {}
@@ -179,12 +178,7 @@ class Recorder(ABC):
         return made
 
     def load_state_dict(self, state: object) -> None:
-        """Take over a state of the same terms, in place of one's own; errors change nothing.
-
-        Raises:
-            ParameterError: If it is no such state, or of other terms.
-            IncompatibleError: As for ``from_state_dict``.
-        """
+        """Take over a state of the same terms, in place of one's own; errors change nothing."""
         other = type(self).from_state_dict(state)
         for name in self._NAMES:
             own, found = self._terms.get(name), other._terms.get(name)
@@ -195,7 +189,6 @@ class Recorder(ABC):
 
     @property
     def _terms(self) -> dict[str, Any]:
-        """What is fixed in advance, by its names, ready for JSON."""
         return {}
 
     @classmethod

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick.calibration.solve.fields import Parameter, locate, name_of, owner_of
+from hockeystick.calibration.solve.fields import Parameter, locate, name_of, value_at
 from hockeystick.calibration.solve.initial_guess import initial_guess
 from hockeystick.calibration.solve.search import Bracket, Search
 from hockeystick.calibration.solve.targets import (
@@ -105,13 +105,12 @@ class Calibrated:
     def extreme(self) -> str:
         """Which of the values that meet the target this one is: "least" or "most".
 
-        Between two values, the next one misses it. At an end of what is allowed, it is what the
-        plan says of the parameter; a plan that leaves open which way the cost goes has the "last".
+        At an end of what is allowed, it is what the plan says of the parameter, or else "last".
         """
         if self.bracket[0] < self.bracket[1]:
             return "most" if self.value == self.bracket[0] else "least"
         path = locate(self.plan, self.parameter)
-        owner, name = owner_of(self.plan, path), name_of(path)
+        owner, name = value_at(self.plan, path[:-1]), name_of(path)
         falls = isinstance(owner, Mechanism) and name in owner.falls_with
         rises = isinstance(owner, Mechanism) and name in owner.rises_with
         return "least" if falls else "most" if rises else "last"
@@ -138,7 +137,6 @@ class Calibrated:
 
     @property
     def _shown(self) -> str:
-        """The value, rounded to the safe side; a whole number, or without such a side, as it is."""
         rounded = {"least": at_most, "most": at_least}.get(self.extreme)
         if rounded is None or isinstance(self.value, int):
             return repr(self.value)
@@ -146,7 +144,6 @@ class Calibrated:
 
     @property
     def _has(self) -> str:
-        """What the plan has, by the end that meets the target."""
         achieved, target = self.achieved, self.target
         if isinstance(target, BayesError):
             return f"{achieved.quantity} at least {at_least(achieved.lower)}"
@@ -179,9 +176,9 @@ def calibrate(
 
     Edge cases:
         Where every value meets the target, the end of the domain is returned. Where only 0 epochs,
-        steps or runs do, or only infinite noise, as Gaussian noise at delta 0, that is no answer
-        but an ``InfeasibleError``. Targets that only theorems connect to the plan (GDP, ZCDP, TCDP
-        of a sampled plan) are met by the theorem's upper end, and the status is "bound".
+        steps or runs do, or only infinite noise, that is an ``InfeasibleError``. Targets that only
+        theorems connect to the plan (GDP, ZCDP, TCDP of a sampled plan) are met by the theorem's
+        upper end, and the status is "bound".
 
     Args:
         plan: A mechanism or plan, whose number for the parameter is where the search begins; or a
@@ -200,16 +197,14 @@ def calibrate(
         fields: The fields of the class, all but the one to solve for.
 
     Raises:
-        ParameterError: If an argument is outside its domain, or no number has that name or several.
+        ParameterError: If no number has that name, or several have.
         IncompatibleError: If the parameter has no influence or is not monotone, if only scattered
             values are allowed, or the plans cannot be accounted together.
         InfeasibleError: If no value meets the target, with the best that there is; or if only that
             does at which nothing is run, with what one step or run has.
-        UnsupportedError: If no analysis is known for a part of the plan.
 
     References:
-        Balle and Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8, for one Gaussian;
-        their algorithm 1 changes branches where this solves ln delta in the logarithm of the noise.
+        Balle and Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8, for one Gaussian.
 
     Example:
         >>> import hockeystick as hs

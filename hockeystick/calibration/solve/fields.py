@@ -35,7 +35,7 @@ _AMOUNTS: Final = frozenset({"count", "epochs", "leaves", "local_steps", "rate",
 def locate(plan: Mechanism, parameter: str) -> Path:
     """Return where in a plan a parameter stands: by its path, or by a name that only one has."""
     path = _parsed(parameter)
-    if path is not None and _is_number(_reached(plan, path)):
+    if path is not None and _is_number(value_at(plan, path)):
         return path
     there = numeric_paths(plan)
     found = [one for one in there if path is not None and one[-len(path) :] == path]
@@ -53,15 +53,14 @@ def numeric_paths(plan: Mechanism) -> tuple[Path, ...]:
     return tuple(_numbers(plan, ()))
 
 
-def value_at(plan: Mechanism, path: Path) -> float:
-    """Return the number at a path that ``locate`` found."""
-    number: float = _reached(plan, path)
-    return number
-
-
-def owner_of(plan: Mechanism, path: Path) -> object:
-    """Return the owner of the number at a path."""
-    return _reached(plan, path[:-1])
+def value_at(node: Any, path: Path) -> Any:
+    """Return what is at a path in a plan: a number, or what has one; None where nothing is."""
+    for key in path:
+        if isinstance(key, int):
+            node = node[key] if isinstance(node, tuple) and key < len(node) else None
+        else:
+            node = _fields(node).get(key) if isinstance(node, _NODES) else None
+    return node
 
 
 def rebuilt(node: Any, path: Path, value: Any) -> Any:
@@ -87,7 +86,6 @@ def name_of(path: Path) -> str:
 
 
 def _parsed(parameter: str) -> Path | None:
-    """Return a path's keys; None where the text is no path."""
     if not isinstance(parameter, str):
         raise ParameterError("parameter", parameter, "the name of a number in the plan")
     segments = parameter.split(".")
@@ -95,15 +93,6 @@ def _parsed(parameter: str) -> Path | None:
         return None
     keys = [key for segment in segments for key in re.findall(r"\w+", segment)]
     return tuple(int(key) if key.isdecimal() else key for key in keys)
-
-
-def _reached(node: Any, path: Path) -> Any:
-    for key in path:
-        if isinstance(key, int):
-            node = node[key] if isinstance(node, tuple) and key < len(node) else None
-        else:
-            node = _fields(node).get(key) if isinstance(node, _NODES) else None
-    return node
 
 
 def _numbers(node: Any, path: Path) -> Iterator[Path]:
@@ -118,7 +107,6 @@ def _numbers(node: Any, path: Path) -> Iterator[Path]:
 
 
 def _fields(node: Any) -> dict[str, Any]:
-    """Return what a node says; where it came from is not of it."""
     if not dataclasses.is_dataclass(node):
         return {}
     return {one.name: getattr(node, one.name) for one in dataclasses.fields(node) if one.compare}
@@ -158,7 +146,7 @@ class Parameter:
             plan = rebuilt(plan, path, max(1, round(min(value, MAX_COUNT))))
         whole = whole or isinstance(value, int)
         low, high = _ends(plan, path, whole)
-        owner = owner_of(plan, path)
+        owner = value_at(plan, path[:-1])
         safer = isinstance(owner, Mechanism) and name in owner.falls_with
         return cls(plan, path, whole, low, high, 1 if safer else -1)
 
@@ -175,7 +163,7 @@ class Parameter:
     @property
     def one_step(self) -> float | None:
         """The epochs that make one step, None where the parameter is not epochs, or whole ones."""
-        training = owner_of(self.plan, self.path)
+        training = value_at(self.plan, self.path[:-1])
         if self.whole or name_of(self.path) != "epochs" or not isinstance(training, DPSGD):
             return None
         return training.sampling_rate

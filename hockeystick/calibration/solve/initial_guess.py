@@ -145,10 +145,7 @@ class InitialGuess:
         return log_delta_without_far_mode(lines, self.epsilon, 0.0) - self.log_delta
 
     def by_contour(self, position: float) -> tuple[float, float] | None:
-        """Return the estimate by a contour integral and its error; None where none is cheap.
-
-        Long lines and large losses split off are as cheap as it gets where far outputs count.
-        """
+        """Return the estimate by a contour integral and its error; None where none is cheap."""
         from hockeystick.accountants.contour.search import LineGuess, integral_for_epsilon
 
         terms = self.terms(position)
@@ -175,10 +172,7 @@ class InitialGuess:
         return math.log(found / self.epsilon) if found else -math.inf
 
     def guess(self, start: float) -> float:
-        """Return the position of the limit by the first formula that holds there.
-
-        Where few hits decide, that of a single run often does, which costs least.
-        """
+        """Return the position of the limit by the first formula that holds there."""
         first = -self.parameter.safer * self.parameter.position(start)
         near = self._single_run_root(first)
         if near is None:
@@ -219,10 +213,6 @@ class InitialGuess:
         return is_formula_poor(Contour().analytic_terms(self.terms(position)), self.epsilon)
 
     def _root(self, estimate: Estimate, near: float) -> float:
-        """Return the position at which an estimate is 0, in the direction that costs more.
-
-        That is chosen anew once the limit is about known.
-        """
         self.estimate = estimate
         for again in (False, True):
             sizes = [estimate(terms) for terms in self.composition(near).directions]
@@ -277,10 +267,7 @@ def _by_lattices(search: InitialGuess, near: float) -> Guess:
 def _by_secants(
     search: InitialGuess, near: float, derivative: float, tolerance: float
 ) -> Guess | None:
-    """Return the position by interpolating the contour integral's values.
-
-    None where no integral confirms the formulas, which can be far off for few runs.
-    """
+    """Return the position by interpolating contour integrals; None where none confirms it."""
     uncertainty, points = math.inf, list[Point]()
     for _ in range(_ROUNDS):
         found = search.by_contour(near)
@@ -310,7 +297,6 @@ def _by_secants(
 
 
 def _falling(points: list[Point]) -> list[Point]:
-    """Return the last three of some points where their values fall to 0, else the last two."""
     sizes = [abs(value) for _, value in points[-3:]]
     falls = all(before > 2.0 * after for before, after in pairwise(sizes))
     return points[-3:] if falls else points[-2:]

@@ -78,10 +78,7 @@ class Search:
     def run(
         self, start: float, stride: float, direction: int = 0, line: LineGuess | None = None
     ) -> Bracket:
-        """Return a bracket of the last value that meets the target, from a start and a stride.
-
-        The direction that costs more and a line that is good for it save a little time.
-        """
+        """Return a bracket of the last value that meets the target, from a start and a stride."""
         first = self.evaluate(start)
         other = self._missed(first, stride, direction, line) or self._other_side(first, stride)
         if other is None:
@@ -149,7 +146,6 @@ class Search:
         return self.evaluated[x]
 
     def _other_side(self, first: Evaluation, stride: float) -> Evaluation | None:
-        """Return a value with the other verdict, on either side; None if there is none."""
         toward = -self.parameter.safer if first.meets else self.parameter.safer
         found = self._walk(first, toward * stride)
         if found is not None and found.meets != first.meets:
@@ -225,7 +221,6 @@ class Search:
         return any(a != b and not abs(a - b) <= _CHANGE * max(a, b) for a, b in ends)
 
     def _narrowed(self, inside: Evaluation, outside: Evaluation) -> Bracket:
-        """Return the bracket narrowed to neighbours, or to the tolerance."""
         low, high = self._closest(inside, outside)
         while not self._are_close(low.x, high.x):
             self._refine(low, high)
@@ -237,7 +232,6 @@ class Search:
         return Bracket(low, high)
 
     def _refine(self, inside: Evaluation, outside: Evaluation) -> None:
-        """Evaluate values between the ends until the bracket is narrow enough."""
         begin = self.parameter.position(inside.x)
         length = self.parameter.position(outside.x) - begin
         narrow = (
@@ -253,7 +247,6 @@ class Search:
         increasing_root(excess, 0.0, stride=1.0, tolerance=share, farthest=1.0)
 
     def _at_share(self, a: float, b: float, position: float) -> float:
-        """Return the value at a position, strictly between two values where there is one."""
         low, high = min(a, b), max(a, b)
         x = self.parameter.at(position)
         if self.parameter.whole:
@@ -263,7 +256,6 @@ class Search:
         return low + 0.5 * (high - low) if math.isfinite(high) else low
 
     def _closest(self, inside: Evaluation, outside: Evaluation) -> tuple[Evaluation, Evaluation]:
-        """Return the narrowest bracket of the evaluations between two values."""
         low, high = min(inside.x, outside.x), max(inside.x, outside.x)
         between = sorted(x for x in self.evaluated if low <= x <= high)
         changes = [
@@ -277,17 +269,13 @@ class Search:
         return (first, second) if first.meets else (second, first)
 
     def _are_close(self, a: float, b: float) -> bool:
-        """Return whether two values are neighbours, or within the tolerance of each other."""
         low, high = min(a, b), max(a, b)
         if self.parameter.whole:
             return high - low <= 1
         return high - low <= self.tolerance * low or math.nextafter(low, high) >= high
 
     def _one_step_on(self, inside: Evaluation, outside: Evaluation) -> Evaluation:
-        """Return the value one tolerance further on if it violates the target, else the given one.
-
-        In the latter case a value further on is evaluated, which may provably miss the target.
-        """
+        """Return the value one tolerance on if it violates the target, else the given one."""
         sense = math.copysign(1.0, outside.x - inside.x)
         x = inside.x * (1.0 + sense * self.tolerance * (1.0 - 2.0**-20))
         if not self.parameter.low <= x <= self.parameter.high or x == inside.x:
@@ -302,7 +290,6 @@ class Search:
         return outside
 
     def _farthest(self, first: Evaluation) -> Evaluation:
-        """Return the last value of those that meet the target, where all do."""
         meeting = [one for one in self.evaluated.values() if one.meets]
         ends = [one for one in meeting if one.x in (self.parameter.low, self.parameter.high)]
         return max(ends or [first], key=lambda one: one.excess)
@@ -320,7 +307,6 @@ class Search:
                 self._refuse_not_monotone("the target is met and missed again around", one.x)
 
     def _refuse_unknown(self, found: Bracket) -> None:
-        """Raise the reason where no plan but a release of nothing has an answer."""
         inside, outside = found
         releases_nothing = inside.answer is not None and inside.answer.upper == 0.0
         unknown = outside is not None and outside.answer is None and not outside.violates
@@ -351,7 +337,6 @@ class Search:
         raise self._infeasible(what, least, self.achieved(least), where)
 
     def _refuse_all(self) -> None:
-        """Raise where no value meets the target, with the best of them."""
         known = [one for one in self.evaluated.values() if one.answer is not None]
         best = min(known, key=lambda one: (one.excess, one.x != self.parameter.start()))
         assert best.answer is not None

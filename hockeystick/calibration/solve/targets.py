@@ -154,7 +154,6 @@ def _check_probabilities(target: object, *names: str) -> None:
 
 
 def _refuse_less_than_a_guess(name: str, value: float, other: str, least: float) -> None:
-    """Raise where a target is below what is reached without looking at any release."""
     if value < least:
         allowed = f"at least {other}, which is {least:g}: a blind guess reaches as much"
         raise ParameterError(name, value, allowed)
@@ -405,7 +404,6 @@ def _proving(accountant: str) -> str:
 
 
 def _only_auto(accountant: str) -> str:
-    """Return "auto", or raise: what else is read than epsilon and delta has its own route."""
     return one_of("accountant", accountant, (_AUTO,))
 
 

@@ -62,7 +62,7 @@ def frontier(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Rows[FrontierPoint]:
-    """Return, for each length and batch size, the least noise with which a plan meets a target.
+    """Return, for each batch size and length, the least noise with which a plan meets a target.
 
     Guarantees:
         Each point's ``plan`` meets the target, provably; its noise is least up to one part in ten
@@ -79,9 +79,6 @@ def frontier(
         batch_sizes: Batch sizes, each an integer >= 1.
         executor: As for ``hs.sweep``, as is ``progress``.
         progress: See there.
-
-    Returns:
-        The points: by batch size, for each by length; ``to_dataframe()`` hands them to pandas.
 
     Example:
         >>> import hockeystick as hs

@@ -54,10 +54,7 @@ class Question:
             _validate.real(self.asked_at, getattr(self, self.asked_at))
 
     def refuse_unknown(self, cell: Mapping[str, Any]) -> None:
-        """Raise where a cell has a parameter that neither the plan nor the question has.
-
-        Where the grid sets a mechanism, what the plan has is seen only when it is asked.
-        """
+        """Raise where a cell has a parameter that neither the plan nor the question has."""
         if any(isinstance(value, Mechanism) for value in cell.values()):
             return
         plan: Any = self.plan
@@ -71,7 +68,6 @@ class Question:
                 raise
 
     def _parted(self, cell: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what a cell says of the question and what of the plan, or raise."""
         given: Any = self
         if ACCOUNTANT in cell and given.accountant != "auto":
             raise ParameterError(ACCOUNTANT, given.accountant, _ONCE)

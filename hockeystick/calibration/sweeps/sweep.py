@@ -104,9 +104,8 @@ def sweep(
 
     Guarantees:
         With ``out``, each answer is in ``out`` + ".journal" before its row is yielded; the file
-        itself appears at once with the last answer. The same call takes up a sweep that was killed:
-        what is in the journal is not computed again, and the file is that of a sweep that nobody
-        interrupted. Lost with the machine's power is what was written in the last second.
+        itself appears at once with the last answer. The same call takes up a sweep that was killed.
+        Lost with the machine's power is what was written in the last second.
 
     Edge cases:
         Nothing is asked before the iterator is. A cell that the library refuses, or whose
@@ -120,16 +119,14 @@ def sweep(
             An executor of other processes needs one that can be pickled.
         executor: Any ``concurrent.futures.Executor``, by default none: here. It is not shut down.
         out: A file name that ends in .csv or .jsonl (a JSON object in each line).
-        progress: Called with the number of answered cells and that of all cells, at the beginning
-            and whenever there are more.
-        in_flight: The most cells that the executor has at a time, an integer >= 1; by default four
-            for each core of this machine.
+        progress: Called with how many cells are answered, and of how many, whenever there are more.
+        in_flight: The most cells that the executor has at a time; by default four for each core.
         replace: Whether a file that is there already may go, when the new one is whole, and, at
-            once, the journal of another grid, question or version. One of this sweep is taken up.
+            once, the journal of another sweep.
 
     Raises:
-        ParameterError: If an argument is outside its domain, a parameter of the grid is none of the
-            plan's that is asked about, or ``out`` belongs to another sweep.
+        ParameterError: If a parameter of the grid is none of the plan's that is asked about, or
+            ``out`` belongs to another sweep.
         OSError: If ``out`` cannot be written.
 
     Example:
@@ -165,7 +162,6 @@ def _rows(
     asked: Callable[[Iterator[Any]], Any],
     progress: Callable[[int, int], None],
 ) -> Iterator[Columns]:
-    """Yield all rows in the grid's order, and make the file before the last one."""
     size = size_of(grid)
     with closing(journal) if journal else nullcontext():
         answers = journal.open() if journal else []
@@ -183,7 +179,6 @@ def _rows(
 
 
 def _row(cell: Mapping[str, Any], columns: Columns) -> Columns:
-    """Return one cell's row: its parameters, its answer, and why there is none if so."""
     labels = {name: scalar(value) for name, value in cell.items()}
     return {**labels, **columns, ERROR: columns.get(ERROR)}
 
@@ -191,7 +186,6 @@ def _row(cell: Mapping[str, Any], columns: Columns) -> Columns:
 def _asked(
     ask: Any, executor: Executor | None, in_flight: int, cells: Iterator[dict[str, Any]]
 ) -> Iterator[Columns]:
-    """Yield the answers in the order of the cells, from this process or an executor."""
     if executor is None:
         yield from map(partial(_answer, ask), cells)
         return
@@ -213,7 +207,6 @@ def _asked(
 
 
 def _answer(ask: Any, cell: Mapping[str, Any], stamp: str = "") -> Columns:
-    """Return the columns of one cell: an answer, or why there is none."""
     try:
         found = ask(**cell)
     except HockeystickError as error:
@@ -276,10 +269,7 @@ def scalar(value: object) -> Scalar:
 
 
 def _described(ask: Any) -> str:
-    """Return a question in words: a function by name, parameters and what it holds, else the repr.
-
-    What it does is not read: whoever changes that asks for another file.
-    """
+    """Return a function by name, parameters and what it holds, else the repr; not what it does."""
     if isinstance(ask, partial):
         return f"{_described(ask.func)} of {ask.args!r} and {sorted(ask.keywords.items())!r}"
     if not isfunction(ask):
@@ -367,7 +357,6 @@ class _Journal:
         return answers
 
     def add(self, index: int, columns: Columns) -> None:
-        """Keep the answer to the next cell."""
         assert self.file is not None
         self._write(_line([index, columns]))
         if time.monotonic() - self.synced > _SECONDS_BETWEEN_SYNCS:
@@ -375,7 +364,6 @@ class _Journal:
             self.synced = time.monotonic()
 
     def finish(self, rows: list[Columns]) -> None:
-        """Make the file, all at once, and remove the journal."""
         assert self.file is not None
         _files.force(self.file.fileno())
         with (
@@ -390,7 +378,6 @@ class _Journal:
         self.file.close()
 
     def close(self) -> None:
-        """Let another process take the sweep up."""
         if self.file is not None and not self.file.closed:
             _files.force(self.file.fileno())
             self.file.close()
@@ -409,7 +396,6 @@ class _Journal:
 
 
 def _target(out: Any) -> Path:
-    """Return where a file goes, or raise before anything takes its time."""
     try:
         target = Path(os.fsdecode(out)).absolute()
     except TypeError:
@@ -445,7 +431,6 @@ def _write_csv(file: Any, rows: Iterable[Columns]) -> None:
 
 
 def _write_json_lines(file: Any, rows: Iterable[Columns]) -> None:
-    """Write rows as objects in JSON, one in each line; a number that JSON lacks is a text."""
     for row in rows:
         fields = {
             name: repr(one) if isinstance(one, float) and not math.isfinite(one) else one

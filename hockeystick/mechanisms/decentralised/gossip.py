@@ -50,15 +50,12 @@ class GossipAveraging(Mechanism):
     and ``d = M e_u``.
 
     Guarantees:
-        Exactly mu-GDP. ``|P e_u|^2`` is between two proven ends, by exact elimination of integer
-        rows; equal to some thirty digits where it is not exactly 0 or 1.
+        Exactly mu-GDP. ``|P e_u|^2`` is between two proven ends, equal to some thirty digits.
 
     Consequences:
-        What counts is S alone. Rounds whose messages are other polynomials of W of degree t, such
-        as Chebyshev's, cost the same: acceleration is free. All parties together lose at most
-        ``sum_u mu_u^2 <= (|C| + T d) / s^2``, d the number of the observers' neighbours; but a
-        neighbour of an observer loses ``1 / s``, as if it had published, and so does whoever the
-        observers can solve for: on a path or a cycle, everybody within T steps.
+        What counts is S alone: accelerated rounds, such as Chebyshev's, cost the same. Whoever the
+        observers can solve for loses ``1 / s``, as if it had published: a neighbour of one does,
+        and on a path or a cycle everybody within T steps.
 
     Args:
         noise_multiplier: Standard deviation s of each party's noise over the width, in [0, inf].
@@ -74,19 +71,14 @@ class GossipAveraging(Mechanism):
     References:
         Cyffers, Even, Bellet and Massoulie, "Muffliato: Peer-to-Peer Privacy Amplification for
         Decentralized Optimization and Averaging", NeurIPS 2022 (the protocol, pairwise network
-        privacy). Their bound of a pair's loss, ``alpha / (2 s^2) sum_t sum_w (W^t)_uw^2 /
-        |(W^t)_w|^2`` over the observer's neighbours w, adds up messages as if each had noise of its
-        own, but all are made of the same z; it is not a bound. On the path of eight it is
-        ``8.5e-6 alpha / (2 s^2)`` for the two ends and T = 7, where the one computes the other's
-        ``y^0`` exactly: ``alpha / (2 s^2)``. Their mean over all parties u is one: both are traces.
+        privacy). Their bound of a pair's loss adds up messages as if each had noise of its own, but
+        all are made of the same z: it is no bound, while their mean over all parties u is one.
 
     Example:
         >>> import hockeystick as hs
         >>> hub = hs.mechanisms.Graph(6, [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)])
         >>> gossip = hs.mechanisms.GossipAveraging(5, hub, rounds=9, party=2, observers=[0])
-
-        What 0 sees of the four behind the hub is their sum, with the noise of all four.
-
+        >>> # What 0 sees of the four behind the hub is their sum, with the noise of all four.
         >>> hs.epsilon(gossip, delta=1e-5).upper <= hs.epsilon(hs.Gaussian(10), delta=1e-5).upper
         True
     """

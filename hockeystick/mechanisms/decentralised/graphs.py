@@ -38,8 +38,7 @@ class Graph:
     """An undirected graph of parties 0, ..., n - 1, without loops and without double edges.
 
     Made from ``edges``, or by ``complete``, ``cycle``, ``path`` or ``random_out``; graphs are equal
-    if they have the same edges, however they were made. A graph need not be connected, and may have
-    no edges at all.
+    if they have the same edges. A graph need not be connected, and may have no edges at all.
 
     Args:
         parties: The number n of parties, an integer from 1 to 10^6.
@@ -116,14 +115,13 @@ class Graph:
     def random_out(cls, parties: float, chosen: float, seed: float) -> Graph:
         """Return a random graph: each party chooses that many others, with equal chances.
 
-        There is an edge wherever at least one of two has chosen the other. It is one concrete
-        graph, drawn without a look at the data: a guarantee for it is no average over graphs.
+        There is an edge wherever at least one of two has chosen the other. A guarantee is for this
+        one graph, and no average over graphs.
 
         Args:
             parties: Their number, an integer from 1 to 10^6.
             chosen: How many others each chooses, an integer from 0 to parties - 1.
-            seed: Of NumPy's default generator, an integer >= 0; the same seed gives the same graph
-                with the same release of NumPy.
+            seed: Of NumPy's default generator, an integer >= 0.
 
         Example:
             >>> import hockeystick as hs

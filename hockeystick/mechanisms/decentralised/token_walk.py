@@ -203,18 +203,13 @@ class TokenWalk(Mechanism):
         that of linear losses in a walk to which the party contributes once, which goes on until an
         observer has seen it; on the ring that is the same for the party next after the observer.
 
-        On the complete graph the ends are about a factor of 2 apart, for two reasons. The upper end
-        counts no noise from before the contribution, as w is shown there, while that noise covers a
-        linear loss's contribution as well: about ``1/sqrt(2)``. Losses that contract could remove
-        it, but gradients of norm at most L contract noise far above L hardly at all. And w is shown
-        at the party's return, ``(c + 1)/n`` in place of ``c/n``, while a walk with one contribution
-        has no return: ``1/sqrt(2)`` for one observer. Neither end is known to be attained by
-        several contributions.
+        On the complete graph the ends are about a factor of 2 apart: the upper end counts no noise
+        from before the contribution, and shows w at the party's return, ``(c + 1)/n`` in place of
+        ``c/n``. Neither end is known to be attained by several contributions.
 
     Edge cases:
         Noise multiplier 0 reveals the gradient; inf releases nothing. The next party on the ring
-        sees what is released locally, ``Gaussian(noise_multiplier / 2)`` under replace-one, and so
-        does an observer among two parties.
+        sees what is released locally, ``Gaussian(noise_multiplier / 2)`` under replace-one.
 
     Args:
         noise_multiplier: Standard deviation s of each step's noise over the bound L of the
@@ -355,10 +350,7 @@ def _refuse_the_other(topology: str, *, observers: object, distance: object) -> 
 
 
 def _binomial_tail(trials: int, chance: Fraction, most: int) -> float:
-    """Return an upper bound of the chance that a binomial variable exceeds a number.
-
-    Terms beyond the mean fall at least as fast as the first two: a geometric sum.
-    """
+    """Return an upper bound of the chance that a binomial variable exceeds a number."""
     from hockeystick.numerics.multiprecision import mp
 
     first = most + 1

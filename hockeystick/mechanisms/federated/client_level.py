@@ -124,8 +124,7 @@ class FedSDP(Plan):
     Clients that drop out of a round cost nothing: each counts as a change of zero, with "poisson"
     as a smaller probability of taking part; also where one drops out because of its own data,
     unless it may be seen who takes part, but not where another client takes its place. Where each
-    party adds a share of the noise, one that drops out takes its share away: with 10 % of equal
-    shares lost, noise 1.5 counts as ``1.5 * sqrt(0.9)``, which is 1.423.
+    party adds a share of the noise, one that drops out takes its share away.
 
     With adaptive clipping (Andrew et al.), which releases in each round also how many changes were
     clipped, noise z on the sum and z_b on that count, each over its own sensitivity, are together
@@ -157,8 +156,7 @@ class FedSDP(Plan):
         Recurrent Language Models", ICLR 2018. Andrew, Thakkar, McMahan and Ramaswamy,
         "Differentially Private Learning with Adaptive Clipping", NeurIPS 2021, theorem 1. Wei, Liu,
         Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats", 2023, call
-        it Fed-SDP; their figures for it are those of Poisson sampling and one round more than is
-        stated.
+        it Fed-SDP.
 
     Example:
         >>> import hockeystick as hs

@@ -45,10 +45,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, init=False)
 class LocalSteps(Plan):
-    """Rounds in which each sampled client runs several noisy steps on batches of its records.
-
-    What is protected is one record.
-    """
+    """Rounds in which each sampled client runs several noisy steps; protected is one record."""
 
     rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
     falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
@@ -196,7 +193,6 @@ class LocalSteps(Plan):
         )
 
     def _details(self, *decay: str) -> tuple[str, ...]:
-        """Return what an accountant needs to know; how the noise falls is given."""
         return (
             f"{Unit.INSTANCE} level",
             f"{self.sampling} sampling",
@@ -255,9 +251,7 @@ class FedCDP(LocalSteps):
     References:
         Wei, Liu, Wu, Su and Iyengar, "Gradient-Leakage Resilient Federated Learning", ICDCS 2021;
         Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
-        2023, section 6. Its theorem 5 calls the density ``exp(-beta ||mu||)`` Gaussian, which it
-        is not, and bounds a minimiser's change under strong convexity: nothing here rests on it.
-        Its claim of client-level privacy by adding up a record's is not made here either.
+        2023, section 6, but neither its theorem 5 nor its claim of client-level privacy.
 
     Example:
         >>> import hockeystick as hs
@@ -310,28 +304,15 @@ class FedAlphaCDP(LocalSteps):
     References:
         Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
         2023, section 5. Its l2-max sensitivity (section 5.2) takes the sensitivity of the batch at
-        hand for that of the query: neighbours then get noise of different scales, whose densities
-        have an unbounded ratio, and none at all where all gradients vanish, so that no finite
-        epsilon holds at any delta below the chance to tell the two. Smooth sensitivity or
-        propose-test-release would be needed, or a norm released privately (``clipping_noise``).
-        Also it is a maximum over layers, where M layers together move by sqrt(M) as much.
-        Table VIII does not reproduce on MNIST: with 100 local steps at rate 0.01, noise from 15
-        down to 4.85 costs 0.579 (linear) and 0.642 (exponential, both with t from 1 to T) after 100
-        rounds by the accountant of the time, not 0.823 after 95 and 96.
+        hand for that of the query: neighbours then get noise of different scales, and none at all
+        where all gradients vanish, so that no finite epsilon holds.
 
     Example:
         >>> import hockeystick as hs
-        >>> plan = hs.federated.FedAlphaCDP(
-        ...     noise_multiplier=15,
-        ...     total_clients=1000,
-        ...     clients_per_round=100,
-        ...     examples_per_client=50,
-        ...     batch_size=5,
-        ...     local_steps=100,
-        ...     rounds=100,
-        ...     sampling="poisson",
-        ...     schedule=hs.schedules.Linear(end=4.85 / 15),
-        ... )
+        >>> sizes = dict(total_clients=1000, clients_per_round=100, examples_per_client=50)
+        >>> steps = dict(batch_size=5, local_steps=100, rounds=100, sampling="poisson")
+        >>> falling = hs.schedules.Linear(end=4.85 / 15)
+        >>> plan = hs.federated.FedAlphaCDP(noise_multiplier=15, **sizes, **steps, schedule=falling)
         >>> 0.410 < hs.epsilon(plan, delta=1e-5).upper < 0.411
         True
     """

@@ -61,24 +61,16 @@ class PriFedSync(Plan):
     - **Both readings have the same f.** Weak federated f-DP is about what another client sees,
       strong federated f-DP about what all others see together; both are functions of the sequence
       of models that j sends out, to which f_j applies as a whole, and the server's view is too.
-      Composing over the m-1 others, as theorem 1 does, or from mu to ``sqrt(m-1) mu``, as theorem 2
-      does, is an unnecessary loss.
     - **The square of the rate does not amplify.** Theorem 1 counts a round for client i against
       client j with probability p^2 only, that both are drawn in it. But the server's model carries
       what j sent in earlier rounds to the round in which i is drawn: with p = 0.01 and R = 1000,
-      theorem 1 claims a total variation of at most ``1 - (1 - 10^-4)^1000 < 0.1`` whatever the
-      noise, while the chance that i is drawn in or after the first round in which j is exceeds
-      0.999; where the server keeps a share 1 - eta of its model, or through a third client's model,
-      i then sees what j sent. Lemma 3.8's ``max(f, 1 - alpha - p^2)`` is for a single round. So all
-      K R steps count: the answer is for a client that is drawn in every round, and covers all
-      others.
-    - **mu_max is an approximation.** ``accountants.federated_limit`` has theorem 2's.
+      theorem 1 claims a total variation below 0.1 whatever the noise, while the chance that i is
+      drawn in or after the first round in which j is exceeds 0.999. So all K R steps count.
 
     Guarantees:
-        Those of ``LocalTraining``, the worst over the clients, both ends, for whatever clients are
-        drawn: both are those of a client that is drawn in every round. Who is drawn may be known to
-        all; it must not depend on the data. On average over the draws a client pays less
-        (``RevealedRound``), which is not counted.
+        Those of ``LocalTraining``, the worst over the clients, both ends those of a client that is
+        drawn in every round. Who is drawn may be known to all; it must not depend on the data. On
+        average over the draws a client pays less (``RevealedRound``), which is not counted.
 
     Args:
         clients: A ``LocalTraining`` that all clients run, or one for each client in a tuple. Where
@@ -207,10 +199,9 @@ class FederatedClustering(AnyAdjacency, Plan):
         ``MetricDP(n / (nu r))``; accounted is the exact loss of two outcomes at distance r. Rounds
         compose, those of one client; other clients' rounds cost this client nothing.
 
-        The published rule takes for r the length of the client's own update. That is no
-        guarantee, as the noise then depends on the data, and it is not offered. Nor is it one for
-        the records on the client unless r bounds how far they move what is sent: clip the update
-        to a length of r/2, or take r to be twice the bound.
+        The published rule takes for r the length of the client's own update, which is no guarantee,
+        as the noise then depends on the data. For the records on the client, clip the update to a
+        length of r/2.
 
     Args:
         noise_multiplier: The mean length nu of the noise over the radius, in [0, inf]: 0 releases
@@ -222,7 +213,7 @@ class FederatedClustering(AnyAdjacency, Plan):
 
     References:
         Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group Privacy for Personalized Federated
-        Learning", 2022 (algorithm 1 takes the private ``eps = n / (nu |update|)``, see above).
+        Learning", 2022, algorithm 1.
 
     Example:
         >>> import hockeystick as hs

@@ -31,17 +31,17 @@ class _IntegerNoise(AnyAdjacency):
 
     @property
     @abstractmethod
-    def _noise(self) -> tuple[str, str, float]:
-        """What the noise is called, and its parameter with its value."""
+    def _noise(self) -> tuple[str, str]:
+        """What the noise and its parameter are called."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        name, parameter, value = self._noise
+        name, parameter = self._noise
         vector = "" if self.sensitivity == 1 else _NO_VECTOR
         return (
-            f"Fresh {name} ({parameter} {plain(value)}) noise is drawn exactly and added to an "
-            f"integer that changes by at most {self.sensitivity:,} between neighbouring data "
-            f"sets{vector}.",
+            f"Fresh {name} ({parameter} {plain(getattr(self, parameter))}) noise is drawn exactly "
+            f"and added to an integer that changes by at most {self.sensitivity:,} between "
+            f"neighbouring data sets{vector}.",
         )
 
     def for_group(self, size: int) -> Self:
@@ -54,9 +54,9 @@ class _IntegerNoise(AnyAdjacency):
         return replace(self, sensitivity=moved)  # type: ignore[type-var]
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        name, parameter, value = self._noise
+        name, parameter = self._noise
         moved = () if self.sensitivity == 1 else (f"sensitivity {self.sensitivity}",)
-        return name, (f"{parameter} {value:g}", *moved)
+        return name, (f"{parameter} {getattr(self, parameter):g}", *moved)
 
 
 _SIGMA: Final = Domain(symbol="sigma", low=0, high=math.inf, typical=(0.5, 100))
@@ -94,12 +94,9 @@ class DiscreteGaussian(_IntegerNoise):
 
     rises_with = ("sensitivity",)
     falls_with = ("sigma",)
+    _noise = ("discrete Gaussian", "sigma")
     sigma: float = field(metadata={"domain": _SIGMA})
     sensitivity: int = field(default=1, metadata=_SENSITIVITY)
-
-    @property
-    def _noise(self) -> tuple[str, str, float]:
-        return "discrete Gaussian", "sigma", self.sigma
 
 
 @registered
@@ -134,12 +131,9 @@ class DiscreteLaplace(_IntegerNoise):
 
     rises_with = ("sensitivity",)
     falls_with = ("scale",)
+    _noise = ("discrete Laplace", "scale")
     scale: float
     sensitivity: int = field(default=1, metadata=_SENSITIVITY)
-
-    @property
-    def _noise(self) -> tuple[str, str, float]:
-        return "discrete Laplace", "scale", self.scale
 
 
 _VARIANCE: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(1, 10_000))
@@ -176,9 +170,6 @@ class Skellam(_IntegerNoise):
 
     rises_with = ("sensitivity",)
     falls_with = ("variance",)
+    _noise = ("Skellam", "variance")
     variance: float = field(metadata={"domain": _VARIANCE})
     sensitivity: int = field(default=1, metadata=_SENSITIVITY)
-
-    @property
-    def _noise(self) -> tuple[str, str, float]:
-        return "Skellam", "variance", self.variance

@@ -63,8 +63,7 @@ class OnFixedSizeSample(Mechanism):
             )
 
     @abstractmethod
-    def _check(self) -> None:
-        """Raise where the sizes or the adjacency are none that the sampling can have."""
+    def _check(self) -> None: ...
 
     @abstractmethod
     def _sampling(self) -> str: ...

@@ -365,8 +365,7 @@ class OnRevealedSample(Mechanism):
         return (self._drawn(), *self.inner.assumptions)
 
     @abstractmethod
-    def _drawn(self) -> str:
-        """Return how a record is drawn, as a sentence."""
+    def _drawn(self) -> str: ...
 
 
 @registered

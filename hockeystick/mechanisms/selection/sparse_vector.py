@@ -64,9 +64,8 @@ class AboveThreshold(AnyAdjacency):
 
     References:
         Dwork and Roth 2014, algorithm 1 (epsilon = 1/threshold_scale + 2/query_scale); Lyu, Su and
-        Li, "Understanding the Sparse Vector Technique for Differential Privacy", 2017: of six
-        published variants, those that release the answers, leave the queries without noise, or do
-        not stop are not private; Zhu and Wang, "Improving Sparse Vector Technique with Renyi
+        Li, "Understanding the Sparse Vector Technique for Differential Privacy", 2017 (variants
+        that are not private); Zhu and Wang, "Improving Sparse Vector Technique with Renyi
         Differential Privacy", 2020.
 
     Example:

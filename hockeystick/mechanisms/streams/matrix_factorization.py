@@ -82,8 +82,7 @@ class TreeAggregation(AnyAdjacency):
     Each example is in one leaf, and so in at most ceil(log2(leaves + 1)) nodes whose leaves are
     all there: one Gaussian mechanism of ``mu = sqrt(ceil(log2(leaves + 1))) / noise_multiplier``,
     also where later rounds depend on the earlier nodes, and however estimates are refined.
-    What is protected, here called an example, may be a client with all its data: user-level
-    privacy, as in federated DP-FTRL. It then is in one round only.
+    What is protected may be a client with all its data, which then is in one round only.
 
     **Several participations.** A tree that starts afresh with each epoch is
     ``TreeAggregation(...) ** epochs``. Where someone is in several leaves of *one* tree, it is

@@ -68,7 +68,6 @@ def of_tree(rounds: int, pattern: Pattern) -> Squares:
 
 
 def _by_levels(rounds: int, pattern: Pattern) -> int:
-    """Return the upper bound that looks at each level of the tree by itself."""
     total, size = 0, 1
     taken = len(pattern.earliest(rounds))
     while size <= rounds:
@@ -80,7 +79,6 @@ def _by_levels(rounds: int, pattern: Pattern) -> int:
 
 
 def _of_places(rounds: int, places: range) -> int:
-    """Return the square of a participant in these rounds."""
     total, size = 0, 1
     rows = np.array(places)
     while size <= rounds:
@@ -92,7 +90,6 @@ def _of_places(rounds: int, places: range) -> int:
 
 
 def _unit(rounds: int, pattern: Pattern) -> int:
-    """Return the least unit for which a dynamic programme is affordable, or 0."""
     taken = len(pattern.earliest(rounds))
     unit = pattern.separation & -pattern.separation
     while unit <= pattern.separation:
@@ -104,10 +101,7 @@ def _unit(rounds: int, pattern: Pattern) -> int:
 
 
 class _Node(NamedTuple):
-    """What so many leaves in a row reach: ``best[c, a, z]`` with c participations.
-
-    The first a of them take no part, nor do the last z.
-    """
+    """What so many leaves reach, ``best[c, a, z]``: c take part, not the first a nor the last z."""
 
     size: int
     best: NDArray[np.int64]

@@ -326,7 +326,6 @@ def _is_finite(value: object) -> TypeGuard[float]:
 
 
 def _plain(value: Fraction) -> float | Fraction:
-    """Return the float that a fraction is, or the fraction where it is none."""
     try:
         nearest = float(value)
     except OverflowError:

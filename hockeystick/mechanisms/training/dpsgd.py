@@ -58,9 +58,8 @@ class DPSGD(Plan):
     with probability rate = batch_size / examples in each step. The number of steps is given, or it
     is ceil(epochs * examples / batch_size): a partial last step is a whole release.
 
-    The rule for epochs is exact: a float means the decimal that it prints as, so that 0.1 is
-    1/10. Where a float could also stand for a number that makes the steps a whole number (as
-    rate 0.3333333333333333 may stand for 1/3), it does: 1/3 for one epoch is 3 steps, not 4.
+    The rule for epochs is exact: a float means the decimal that it prints as, or a number that it
+    could stand for and that makes the steps whole: rate 1/3 for one epoch is 3 steps, not 4.
 
     Guarantees:
         Under Poisson sampling exact, for one record or all that one user has, for whoever sees the
@@ -192,8 +191,7 @@ a partial last step is a whole release
         and ``ceil(epochs * len(loader))`` steps, whatever the batch size and the number of
         processes. "shuffle" is the loader itself, with ``shuffle=True`` or a ``DistributedSampler``
         on n ranks, whose steps have n batches. Batches that are split to fit into memory
-        (``BatchMemoryManager``) count as the one that they were. A loader cannot know which of the
-        two it is used for, and their costs differ many times. Only lengths and attributes are read.
+        (``BatchMemoryManager``) count as the one that they were.
 
         Args:
             loader: A ``DataLoader`` over a data set with a length, or Opacus's ``DPDataLoader``.
@@ -206,19 +204,6 @@ a partial last step is a whole release
         Raises:
             IncompatibleError: If the loader does not say how batches are drawn (a data set without
                 a length, batch_size None), or draws them in another way; and as ``DPSGD`` does.
-
-        Example:
-            >>> import hockeystick as hs
-            >>> class DataLoader:
-            ...     dataset, batch_size, drop_last = range(50_000), 512, False
-            ...
-            ...     def __len__(self):
-            ...         return 98
-            >>> plan = hs.DPSGD.from_loader(
-            ...     DataLoader(), epochs=30, noise_multiplier=0.9, sampling="poisson"
-            ... )
-            >>> print(hs.epsilon(plan, delta=1e-5))
-            epsilon = 4.01745 at delta = 1e-05 (proven in [4.017..., 4.017...]; contour, add-remove)
         """
         numbers = numbers_of(loader, sampling, epochs, accumulate)
         return cls(noise_multiplier=noise_multiplier, **numbers, **options)
@@ -481,7 +466,6 @@ def _check_users(plan: DPSGD) -> None:
 
 
 def _asked_of_a_group(plan: DPSGD) -> str:
-    """Return what is written to ask for a group as large as a user's examples."""
     size = plan.examples_per_user
     if plan.sampling is Sampling.SHUFFLE:
         return f"--group {size}, or in Python plan.for_group({size})"

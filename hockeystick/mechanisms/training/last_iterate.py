@@ -50,9 +50,9 @@ class LastIterate(Mechanism):
     M-smooth. All records are in each batch ("full-batch"), the batches take turns ("cyclic"), or
     each is a random set, drawn afresh ("fixed-size").
 
-    Such a step is a contraction by ``c = max(|1 - eta m|, |1 - eta M|)`` before its noise, so that
-    the noise of later steps covers what earlier steps did. In units of ``eta C / b`` a record moves
-    a step by at most ``u = 2`` under replace-one, ``u = 1`` otherwise; D is ``d`` of these.
+    Such a step is a contraction by ``c = max(|1 - eta m|, |1 - eta M|)`` before its noise. In units
+    of ``eta C / b`` a record moves a step by at most ``u = 2`` under replace-one, ``u = 1``
+    otherwise; D is ``d`` of these.
 
     Guarantees:
         An upper bound, mu-GDP, for every dimension, and for a record in the worst batch, the last
@@ -71,10 +71,10 @@ class LastIterate(Mechanism):
         mu^2. No lower end is known.
 
         On random batches an upper bound is the composition of some sampled Gaussians, of the last
-        steps, and one Gaussian for all before (``privacy_loss/training.py``), or
-        the bound of full batches. How many steps are sampled ones is chosen by an estimate, so
-        that at some delta all steps, ``FixedSizeSubsampled(Gaussian(s/2), b, examples) ** T``, may
-        cost a little less. The lower end is that of quadratic losses among records that are alike.
+        steps, and one Gaussian for all before (``privacy_loss/training.py``), or the bound of full
+        batches. How many steps are sampled ones is chosen by an estimate, so that at some delta all
+        steps, ``FixedSizeSubsampled(Gaussian(s/2), b, examples) ** T``, may cost a little less. The
+        lower end is that of quadratic losses among records that are alike.
 
     Args:
         noise_multiplier: Standard deviation s of a step's noise on the sum of a batch's gradients,

@@ -43,8 +43,6 @@ _A_LOADER: Final = "a DataLoader over a data set with a length, with batches of 
 @final
 @dataclass(frozen=True, slots=True)
 class _Loader:
-    """The numbers of a loader."""
-
     examples: int
     batches: int
     batch_size: int | None

@@ -360,8 +360,8 @@ class _FullBatch(Scheme):
 def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
     """Return a step that uses every example.
 
-    Replaced, or clipped with others as a whole, one moves the sum by 2C, else by C. Where the
-    number of examples may be another one, an only example may have others.
+    Replaced, or clipped with others, one moves the sum by 2C, else by C; an only example may have
+    others where the number of examples may be another one.
     """
     whole = batches.clipping is Clipping.BATCH
     if whole and batches.examples == 1 and not batches.replaced:

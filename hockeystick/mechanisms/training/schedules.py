@@ -145,8 +145,7 @@ class Cyclic(Schedule):
     """Half a cosine from 1 down to ``floor``, over and over.
 
     In a cycle of P steps, ``floor + (1 - floor) (1 + cos(pi t/P))/2`` for t = 0..P-1. Without a
-    floor, as the form is published, a cycle ends at next to no noise,
-    ``pi^2/(4 P^2)`` of the first, and what is left of privacy is nothing.
+    floor, as published, a cycle ends at ``pi^2/(4 P^2)`` of the first noise: no privacy is left.
 
     Args:
         floor: What a cycle falls to, above 0 and at most 1.

@@ -116,45 +116,6 @@ def test_no_strategy_that_a_filter_admits_exceeds_its_budget(number: int, adding
     assert budget.delta / 100 < found <= budget.delta * ROUNDING
 
 
-@pytest.mark.parametrize("adding", [False, True])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 2.5])
-def test_the_runs_of_a_plan_in_any_order_cost_what_the_plan_costs(
-    epsilon: float, adding: bool
-) -> None:
-    """The best order and stop, chosen by the outputs, have the delta of the whole plan."""
-    counts = (2, 2, 3, 1)
-    menu = [reversed_order(pairs) if adding else pairs for _, pairs in MENU]
-
-    @cache
-    def value(left: tuple[int, ...], loss: float) -> float:
-        """Return the largest mean with these runs left, after this loss."""
-        best = max(-math.expm1(epsilon - loss), 0.0)
-        for k, outcomes in enumerate(menu):
-            if left[k]:
-                after = tuple(n - (j == k) for j, n in enumerate(left))
-                mean = math.fsum(
-                    p * value(after, round(loss + math.log(p / q), 12) if q else math.inf)
-                    for p, q in outcomes
-                    if p
-                )
-                best = max(best, mean)
-        return best
-
-    planned = [(0.0, 1.0)]
-    for outcomes, count in zip(menu, counts, strict=True):
-        for _ in range(count):
-            planned = [
-                (loss + (math.log(p / q) if q else math.inf), mass * p)
-                for loss, mass in planned
-                for p, q in outcomes
-                if p
-            ]
-    whole = math.fsum(mass * max(-math.expm1(epsilon - loss), 0.0) for loss, mass in planned)
-    assert math.isclose(value(counts, 0.0), whole, rel_tol=1e-9)
-    plan = hs.Composed([one**count for (one, _), count in zip(MENU, counts, strict=True)])
-    assert whole <= hs.delta(plan, epsilon).upper * ROUNDING
-
-
 ODOMETERS: Final[tuple[Callable[[], hs.calibration.Odometer], ...]] = (
     lambda: hs.calibration.Odometer(0.2),
     lambda: hs.calibration.Odometer(0.2, expected=EXPECTED),

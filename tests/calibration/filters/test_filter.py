@@ -3,10 +3,7 @@
 import json
 import math
 import pickle
-import sys
-import threading
 import time
-from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
@@ -14,8 +11,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.filters.filter import _plus
 from hockeystick.numerics.multiprecision import mp
+from tests.calibration.session.test_accountant import THREADS, at_once
 
-THREADS: Final = 8
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.01)
 RDP: Final = hs.RenyiDP({2: 1.0, 8.5: 4, 64: 40})
 BUDGETS: Final[tuple[hs.notions.Notion, ...]] = (
@@ -91,23 +88,6 @@ def test_the_published_theorem_spends_its_published_sum() -> None:
     assert isinstance(spent, hs.ApproxDP)
     assert WHITEHOUSE <= spent.epsilon <= WHITEHOUSE * (1 + mp.mpf(2) ** -50)
     assert spent.delta == 1e-6
-
-
-@each_budget
-def test_what_is_left_fits_and_then_nothing_is(budget: hs.notions.Notion) -> None:
-    spending = hs.calibration.Filter(budget)
-    spending.step(hs.PureDP(0.1), count=2)
-    left = spending.left
-    assert type(left) is type(budget)
-    assert spending.fits(left)
-    assert spending.step(left) == spending.left
-    assert not spending.fits(hs.PureDP(1e-4))
-    with pytest.raises(hs.errors.BudgetExhausted):
-        spending.step(hs.PureDP(1e-4))
-    for free in (hs.PureDP(0), hs.Gaussian(math.inf), hs.ZCDP(0) ** 5, hs.Laplace(0.1) ** 0):
-        assert spending.fits(free)
-        spending.step(free)
-    spending.step(hs.PureDP(100.0), count=0)
 
 
 def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> None:
@@ -275,16 +255,6 @@ def test_what_is_no_state_is_refused(change: dict[str, Any]) -> None:
         )
 
 
-@pytest.fixture
-def switching() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
-@pytest.mark.usefixtures("switching")
 @pytest.mark.parametrize("budget", [hs.ZCDP(1.0), hs.ApproxDP(3.0, 1e-6)], ids=str)
 def test_eight_threads_never_overspend_and_lose_no_step(
     budget: hs.notions.Notion, monkeypatch: pytest.MonkeyPatch
@@ -297,25 +267,19 @@ def test_eight_threads_never_overspend_and_lose_no_step(
     monkeypatch.setattr("hockeystick.calibration.filters.filter._plus", plus)
     spending, step = hs.calibration.Filter(budget), hs.ZCDP(0.001)
     most = steps_taken(hs.calibration.Filter(budget), step)
-    taken, refusals = [0] * THREADS, [0] * THREADS
-    barrier = threading.Barrier(THREADS)
+    taken: list[bool] = []
 
-    def work(own: int) -> None:
-        barrier.wait()
+    def work() -> None:
         for _ in range(2 * most // THREADS):
             try:
                 spending.step(step)
-                taken[own] += 1
+                taken.append(True)
             except hs.errors.BudgetExhausted:
-                refusals[own] += 1
+                taken.append(False)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     assert sum(taken) == most == len(spending)
-    assert sum(taken) + sum(refusals) == 2 * most // THREADS * THREADS
+    assert len(taken) == 2 * most // THREADS * THREADS
     alone = hs.calibration.Filter(budget)
     alone.step(step, count=most)
     assert (spending.spent, spending.left) == (alone.spent, alone.left)

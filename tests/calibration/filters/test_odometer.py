@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-import threading
 import time
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ import hockeystick as hs
 from hockeystick.calibration.filters.odometer import OrderLines, _after
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.numerics.multiprecision import mp
+from tests.calibration.session.test_accountant import at_once
 
 DELTAS: Final = (0.3, 1e-6, 1e-30)
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
@@ -99,18 +99,13 @@ def test_eight_threads_lose_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr("hockeystick.calibration.filters.odometer._after", after)
-    odometer, barrier = hs.calibration.Odometer(1e-5), threading.Barrier(8)
+    odometer = hs.calibration.Odometer(1e-5)
 
     def work() -> None:
-        barrier.wait()
         for _ in range(50):
             odometer.step(hs.Gaussian(30.0))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work)
     alone = hs.calibration.Odometer(1e-5)
     assert alone.step(hs.Gaussian(30.0), count=400) == odometer.epsilon
     assert len(odometer) == 400

@@ -7,7 +7,7 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,18 +19,9 @@ STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
 THREADS: Final = 8
 
 
-@pytest.fixture
-def switching() -> Iterator[None]:
-    """Let threads take turns as often as they can."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(before)
-
-
 def at_once(work: Callable[[], object]) -> None:
-    """Do the same in eight threads that start together; what one raises is raised."""
-    barrier, failures = threading.Barrier(THREADS), []
+    """Do the same in eight threads that start together and take turns as often as they can."""
+    barrier, failures, before = threading.Barrier(THREADS), [], sys.getswitchinterval()
 
     def run() -> None:
         barrier.wait()
@@ -40,10 +31,12 @@ def at_once(work: Callable[[], object]) -> None:
             failures.append(error)
 
     threads = [threading.Thread(target=run) for _ in range(THREADS)]
+    sys.setswitchinterval(1e-6)
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    sys.setswitchinterval(before)
     for failure in failures:
         raise failure
 
@@ -158,7 +151,6 @@ def test_what_is_no_state_is_refused_by_name_and_changes_nothing(state: Any, nam
     assert accountant.plan == STEP
 
 
-@pytest.mark.usefixtures("switching")
 def test_eight_threads_lose_no_run() -> None:
     accountant = hs.Accountant()
     kinds = [Yielding(k) for k in range(1, 4)]

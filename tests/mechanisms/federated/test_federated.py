@@ -165,13 +165,6 @@ def clustering(**changes: Any) -> hs.federated.FederatedClustering:
     return hs.federated.FederatedClustering(**{**given, **changes})
 
 
-def test_a_round_costs_n_over_nu_and_rounds_add_up() -> None:
-    for rounds in (0, 1, 11):
-        found = hs.epsilon(clustering(rounds=rounds), delta=0)
-        assert found.upper == pytest.approx(rounds * 11 / 3, rel=1e-14)
-        assert Fraction(found.upper) >= rounds * Fraction(11, 3)
-
-
 def test_the_scale_is_never_above_nu_over_n() -> None:
     for multiplier, dimension in ((0.1, 3), (1.0, 3), (7.0, 11), (1e-3, 1_206_590)):
         scale = clustering(noise_multiplier=multiplier, dimension=dimension).noise.scale

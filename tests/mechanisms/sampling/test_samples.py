@@ -1,26 +1,13 @@
 """Samples: their descriptions, their groups, and what they refuse."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.io import load_plan
 from hockeystick.mechanisms import schedules
 from hockeystick.privacy_loss import ObservedMixtureLoss, dominating_pair
-
-CLIPPED = hs.FixedSizeSubsampled(hs.Gaussian(0.5), 3, 30, "zero-out", clipped=True)
-
-
-def test_a_file_keeps_that_contributions_are_clipped(tmp_path: Path) -> None:
-    path = tmp_path / "plan.toml"
-    hs.save_plan(CLIPPED**5, path)
-    assert "clipped = true" in path.read_text()
-    assert load_plan(path).plan == CLIPPED**5
-    hs.save_plan(hs.FixedSizeSubsampled(hs.Gaussian(0.5), 3, 30, "zero-out"), path)
-    assert "clipped" not in path.read_text()
 
 
 def parts(plan: hs.mechanisms.Plan) -> tuple[hs.Mechanism, ...]:

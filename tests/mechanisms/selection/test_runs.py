@@ -6,7 +6,6 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms.selection.tuning import TruncatedNegativeBinomial
-from hockeystick.numerics.multiprecision import mp
 
 GAUSSIAN: dict[str, Any] = {"threshold_noise": "gaussian", "query_noise": "gaussian"}
 
@@ -25,25 +24,6 @@ def test_a_sparse_vector_is_one_run_for_each_positive() -> None:
 
 
 SHAPES = [-0.9, 0.0, 1e-9, 0.5, 2.5]
-
-
-def chance(eta: float, gamma: float, runs: int) -> Any:
-    """P[K = runs] by the definition, eta = 0 by its limit."""
-    g, e = mp.mpf(gamma), mp.mpf(eta)
-    if eta == 0:
-        return (1 - g) ** runs / (runs * mp.log(1 / g))
-    product = mp.fprod((l + e) / (l + 1) for l in range(runs))  # noqa: E741
-    return (1 - g) ** runs / (g**-e - 1) * product
-
-
-@pytest.mark.parametrize("eta", SHAPES)
-@pytest.mark.parametrize("gamma", [0.1, 0.6])
-def test_the_mean_is_that_of_the_definition(eta: float, gamma: float) -> None:
-    with mp.workdps(40):
-        chances = [chance(eta, gamma, runs) for runs in range(1, 500)]
-        assert abs(mp.fsum(chances) - 1) < 1e-15
-        mean = mp.fsum(runs * one for runs, one in enumerate(chances, 1))
-    assert TruncatedNegativeBinomial(eta, gamma).expected == pytest.approx(float(mean), rel=1e-12)
 
 
 @pytest.mark.parametrize("eta", SHAPES)

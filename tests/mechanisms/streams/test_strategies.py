@@ -1,14 +1,13 @@
 """Strategies: diagonals against exact fractions, sensitivities against every pattern."""
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, pairwise
 
 import pytest
 
 from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
 from hockeystick.mechanisms.streams.strategies import Strategy
+from tests.mechanisms.streams.test_matrix_factorization import patterns
 
 UNIT = Fraction(1, 2**256)
 BLT = BufferedToeplitz(scales=[0.3, 0.2, 0.01], decays=[0.25, 0.9, 0.999])
@@ -45,15 +44,10 @@ def square_by_hand(diagonals: list[Fraction], participations: int, separation: i
     def product(i: int, j: int) -> Fraction:
         return sum((a * b for a, b in zip(columns[i], columns[j], strict=True)), Fraction(0))
 
-    def patterns() -> Iterator[tuple[int, ...]]:
-        for count in range(1, participations + 1):
-            for places in combinations(range(rounds), count):
-                if all(b - a >= separation for a, b in pairwise(places)):
-                    yield places
-
     products = [[abs(product(i, j)) for j in range(rounds)] for i in range(rounds)]
     return max(
-        sum((products[i][j] for i in places for j in places), Fraction(0)) for places in patterns()
+        sum((products[i][j] for i in places for j in places), Fraction(0))
+        for places in patterns(rounds, participations, separation)
     )
 
 

@@ -1,7 +1,6 @@
 """Trees and cyclic samples, against every pattern of participation."""
 
 import math
-from itertools import combinations, pairwise
 
 import pytest
 
@@ -9,6 +8,7 @@ import hockeystick as hs
 from hockeystick.mechanisms import CyclicPoisson
 from hockeystick.mechanisms.streams import sensitivity
 from hockeystick.mechanisms.streams.sensitivity import Pattern
+from tests.mechanisms.streams.test_matrix_factorization import patterns
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 7, 8, 100, 1000, 1023, 1024])
@@ -33,14 +33,9 @@ def by_hand(rounds: int, participations: int, separation: int) -> int:
         for size in (1, 2, 4, 8, 16)
         for start in range(0, rounds - size + 1, size)
     ]
-    patterns = [
-        places
-        for count in range(1, participations + 1)
-        for places in combinations(range(rounds), count)
-        if all(b - a >= separation for a, b in pairwise(places))
-    ]
     return max(
-        sum(sum(place in node for place in places) ** 2 for node in nodes) for places in patterns
+        sum(sum(place in node for place in places) ** 2 for node in nodes)
+        for places in patterns(rounds, participations, separation)
     )
 
 
@@ -56,21 +51,6 @@ def test_small_trees_are_exact_against_every_pattern(separation: int) -> None:
                 ends = [sensitivity._by_halves(rounds, participations, one, unit) for one in apart]
                 assert ends[1] <= truth <= ends[0]
             assert sensitivity._by_levels(rounds, Pattern(participations, separation)) >= truth
-
-
-def test_long_trees_have_two_ends_that_are_close_by() -> None:
-    matrix = [
-        [int(start <= place < start + size) for place in range(100)]
-        for size in (1, 2, 4, 8, 16, 32, 64)
-        for start in range(0, 100 - size + 1, size)
-    ]
-    found = Encoder.tree(100, participations=3, separation=30)
-    other = Encoder.of_matrix(matrix, participations=3, separation=30)
-    assert found.least_square == found.square <= other.square
-    assert other.least_square <= found.least_square
-    for rounds, times, apart in ((10**6, 100, 10**4), (10**6, 20, 49_999), (10_000, 100, 97)):
-        long = Encoder.tree(rounds, participations=times, separation=apart)
-        assert long.least_square <= long.square <= 1.05 * long.least_square
 
 
 def test_zeros_at_the_end_are_no_diagonals() -> None:

@@ -146,28 +146,6 @@ def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
 
 
 @pytest.mark.parametrize(
-    "schedule",
-    [
-        schedules.Linear(0.5),
-        schedules.Staircase(0.5, 4),
-        schedules.Piecewise([(60, 1.0), (20, 0.5)]),
-        schedules.Values([1.0] * 79 + [0.5]),
-    ],
-    ids=str,
-)
-def test_a_schedule_is_the_composition_of_its_steps(schedule: schedules.Schedule) -> None:
-    scheduled = plan(schedule=schedule)
-    noise = scheduled.noise_multipliers
-    assert noise.size == 80
-    assert noise[0] == 1.5
-    composed = hs.Composed(
-        tuple(hs.PoissonSubsampled(hs.Gaussian(one), Fraction(1, 20)) for one in noise.tolist())
-    )
-    found, truth = hs.epsilon(scheduled, 1e-5), hs.epsilon(composed, 1e-5)
-    assert found.upper == pytest.approx(truth.upper, rel=1e-9)
-
-
-@pytest.mark.parametrize(
     ("make", "reason"),
     [
         (lambda: schedules.Linear(0.0), "end must be a finite number > 0"),

@@ -80,14 +80,6 @@ def test_a_fork_is_told_nothing(begun: Any) -> None:
     _asked(run)
 
 
-@pytest.mark.parametrize(("name", "value"), [("counted", 0), ("limit", 2), ("closed", False)])
-def test_what_is_counted_is_not_set_from_outside(name: str, value: int) -> None:
-    rounds = ClientRounds(ROUND, size=1, norm=1.0)
-    rounds.draw().release()
-    with pytest.raises(AttributeError):
-        setattr(rounds, name, value)
-
-
 CLIENTS: dict[str, Any] = {"total_clients": 4, "clients_per_round": 2}
 ROUNDS = hs.federated.FedSDP(noise_multiplier=2, **CLIENTS, rounds=5, sampling="poisson")
 RECORDS: dict[str, Any] = {

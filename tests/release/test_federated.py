@@ -94,9 +94,9 @@ def test_noise_at_the_clients_is_the_whole_rounds_for_each() -> None:
 
 def test_noise_at_the_clients_is_refused_where_the_plan_counts_on_secrecy() -> None:
     for sampling in ("poisson", "fixed-size"):
-        with pytest.raises(IncompatibleError, match="sees whose message"):
+        with pytest.raises(IncompatibleError, match="counts on their being secret"):
             ClientRounds(sdp(sampling), size=2, norm=1.0, noise_at="clients")
-        with pytest.raises(IncompatibleError, match="sees whose message"):
+        with pytest.raises(IncompatibleError, match="counts on their being secret"):
             noisy_update(sdp(sampling), [1.0], norm=1.0)
     everybody = sdp(clients_per_round=6)
     assert ClientRounds(everybody, size=2, norm=1.0, noise_at="clients").draw().clients

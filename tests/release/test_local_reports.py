@@ -300,7 +300,7 @@ def test_laplace_noise_is_for_the_whole_interval(monkeypatch: pytest.MonkeyPatch
         asked.append(scale)
         return np.full(size, 2**18)
 
-    monkeypatch.setattr("hockeystick.release.local_reports.rounded_laplace", noted)
+    monkeypatch.setattr("hockeystick.release.samplers.rounded_laplace", noted)
     # The steps are 2^-20 of the width.
     assert LaplaceMean(2.0, -1.0, 3.0).reports([0.5, 3.0]).tolist() == [1.5, 4.0]
     assert asked == [(2**20 + 1) / 2]

@@ -53,7 +53,7 @@ class Asked:
     """What the comparison of noisy numbers was asked for."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("hockeystick.release.selection.noisy_argmax", self)
+        monkeypatch.setattr("hockeystick.release.samplers.noisy_argmax", self)
 
     def __call__(self, values: Any, noise: Any, scale: Any, *, bits: Any) -> Any:
         self.values = [Fraction(value) for value in values]

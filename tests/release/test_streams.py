@@ -58,14 +58,6 @@ def test_sums_are_those_of_the_nodes_of_a_tree(size: int, leaves: int) -> None:
         assert len(nodes_of(t)) <= mechanism.height
 
 
-def test_one_row_moves_each_node_by_no_more_than_the_noise_is_for() -> None:
-    """And is in as many nodes as the mechanism says, of all that are ever used."""
-    leaves = 100
-    used = {node for t in range(1, leaves + 1) for node in nodes_of(t)}
-    in_nodes = [sum(a <= row <= b for a, b in used) for row in range(1, leaves + 1)]
-    assert max(in_nodes) <= TreeAggregation(1.0, leaves=leaves).height
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_of_the_largest_rows_do_not_wrap(sign: int) -> None:
     """Two of 2^62 steps are 2^63, which as 64 bits is negative and its own size."""
@@ -388,12 +380,3 @@ HUGE: Any = [1e-308, 1e308]
 def test_what_has_no_inverse_is_refused(encoder: Any) -> None:
     with pytest.raises(ParameterError, match=r"^encoder must be an Encoder of a strategy"):
         CorrelatedNoise(encoder)
-
-
-@pytest.mark.extras
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_tensors_of_torch_are_rows_too(strategy: Strategy) -> None:
-    torch = pytest.importorskip("torch")
-    noise = CorrelatedNoise(Encoder.of(strategy, 20))
-    found = torch.stack([noise.next(one) for one in torch.eye(20, dtype=torch.float64)])
-    assert np.abs(found.numpy() - noise_rows(strategy, np.eye(20))).max() < 1e-14

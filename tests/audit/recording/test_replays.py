@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.audit import PlainLoop, Replay, Rule, record
 from hockeystick.audit.recording import Kind, Neighbour, Run
-from hockeystick.audit.recording.checks import pair_of
+from hockeystick.audit.recording.checks import sides_of
 
 EXAMPLES = 40
 PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=2)
@@ -130,8 +130,7 @@ def test_batches_of_both_sides_have_the_same_other_records(
     kind: Kind, place: int, more: list[list[int]], less: list[list[int]]
 ) -> None:
     others = [np.array([1, 3, 5]), np.array([], dtype=np.int64)]
-    pair = pair_of(Neighbour("one", kind, place), others)
-    assert [one.tolist() for one in pair.more] == more
-    assert [one.tolist() for one in pair.less] == less
-    first, second = pair.sides
+    (first, beside), (second, without) = sides_of(Neighbour("one", kind, place), others)
+    assert [one.tolist() for one in beside] == more
+    assert [one.tolist() for one in without] == less
     assert (first is None, second is None) == (kind is not Kind.ADDED, kind in ("added", "zeroed"))

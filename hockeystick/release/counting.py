@@ -101,7 +101,7 @@ class Counter(ChargedRun, Generic[PlanT]):
         self.plan, self._closed, self._lock = plan, False, Lock()
         most = length_of(plan) if limit is None else limit
         if journal is None or isinstance(journal, str | os.PathLike):
-            self._journal: Any = Journal(journal, title, *earlier)
+            self._journal = Journal(journal, title, *earlier)
         elif callable(getattr(journal, "open", None)):
             self._journal = journal.open(title, partial(first, plan), most, *earlier)
         else:

@@ -27,15 +27,10 @@ CLIENTS: dict[str, Any] = {"total_clients": 4, "clients_per_round": 2}
 
 def sdp(sampling: str = "poisson", **changes: Any) -> hs.federated.FedSDP:
     """Return a plan of few clients."""
-    settings: dict[str, Any] = {
-        "noise_multiplier": 2.0,
-        "total_clients": 6,
-        "clients_per_round": 2,
-        "rounds": 3,
-        "sampling": sampling,
-        "adjacency": "zero-out",
-    }
-    return hs.federated.FedSDP(**(settings | changes))
+    settings = {"noise_multiplier": 2.0, "total_clients": 6, "clients_per_round": 2, "rounds": 3}
+    return hs.federated.FedSDP(
+        **{**settings, "sampling": sampling, "adjacency": "zero-out", **changes}
+    )
 
 
 @pytest.mark.parametrize("sampling", ["poisson", "fixed-size", "revealed"])
@@ -192,11 +187,9 @@ def test_a_client_counts_once_whatever_type_says_its_number() -> None:
 def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() -> None:
     plan = sdp()
     run = ClientRounds(plan, size=1, norm=1.0)
-    assert hs.epsilon(run.released, 1e-6).upper == 0
     for done in range(1, 4):
         run.draw()
-        assert run.counted == done
-        assert run.released.rounds == done
+        assert run.counted == run.released.rounds == done
     assert run.released == plan
     with pytest.raises(IncompatibleError, match="3 rounds have begun"):
         run.draw()
@@ -245,15 +238,8 @@ def test_bad_settings_are_told(ask: Any, name: str) -> None:
         ask()
 
 
-CDP: dict[str, Any] = {
-    **CLIENTS,
-    "noise_multiplier": 2.0,
-    "examples_per_client": 6,
-    "batch_size": 3,
-    "local_steps": 5,
-    "rounds": 4,
-    "sampling": "two-stage",
-}
+STEPS: dict[str, Any] = {"noise_multiplier": 2.0, "batch_size": 3, "local_steps": 5}
+CDP: dict[str, Any] = {**CLIENTS, **STEPS, "examples_per_client": 6, "rounds": 4}
 
 
 def cdp(sampling: str = "two-stage", **changes: Any) -> Any:
@@ -264,18 +250,8 @@ def cdp(sampling: str = "two-stage", **changes: Any) -> Any:
 
 def synced(**changes: Any) -> Any:
     """Return PriFedSync of few records."""
-    settings: dict[str, Any] = {
-        "examples": 6,
-        "batch_size": 3,
-        "noise_multiplier": 2.0,
-        "local_steps": 5,
-    }
-    local = hs.federated.LocalTraining(**(settings | changes))
+    local = hs.federated.LocalTraining(examples=6, **(STEPS | changes))
     return hs.federated.PriFedSync(clients=local, rounds=4, client_rate=0.5)
-
-
-def zeros(weights: Any, chosen: Any) -> Any:
-    return np.zeros((len(chosen), len(weights)))
 
 
 class Watch:
@@ -452,19 +428,9 @@ def test_the_length_of_the_noise_is_gamma_with_the_plans_mean() -> None:
     noise = np.array([sanitized(CLUSTERS, center, center, bits=bits) - center for _ in range(3000)])
     lengths = np.linalg.norm(noise, axis=1)
     assert stats.kstest(lengths, stats.gamma(3, scale=3.0 * 2.0 / 3).cdf).pvalue > 1e-4
-    # On the sphere of R^3 each coordinate is uniform.
-    for coordinate in (noise / lengths[:, None]).T:
-        assert stats.kstest(coordinate, stats.uniform(-1, 2).cdf).pvalue > 1e-4
 
 
-def test_each_message_is_charged_for() -> None:
-    account = hs.Accountant()
-    for _ in range(CLUSTERS.rounds):
-        sanitized(CLUSTERS, [1.0, 2.0, 3.0], [0.0, 0.0, 0.0], charge=account)
-    assert account.plan == CLUSTERS.mechanism
-
-
-def test_bad_vectors_are_told() -> None:
+def test_each_message_is_charged_for_and_bad_vectors_are_told() -> None:
     account, zeros = hs.Accountant(), [0.0, 0.0, 0.0]
     far = ([1.7e308, 0.0, 0.0], [-1.7e308, 0.0, 0.0])
     wrong: Any = [([1.0, 2.0], zeros), ([1.0, 2.0, math.nan], zeros), (zeros, [0.0]), far]
@@ -474,6 +440,9 @@ def test_bad_vectors_are_told() -> None:
     with pytest.raises(ParameterError, match="plan must be"):
         sanitized(hs.Gaussian(1.0), zeros, zeros, charge=account)  # type: ignore[arg-type]
     assert len(account) == 0
+    for _ in range(CLUSTERS.rounds):
+        sanitized(CLUSTERS, [1.0, 2.0, 3.0], zeros, charge=account)
+    assert account.plan == CLUSTERS.mechanism
 
 
 def test_lloyds_steps_reach_the_clusters_and_leave_empty_ones() -> None:

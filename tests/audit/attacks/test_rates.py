@@ -1,7 +1,6 @@
 """Curves of scores: ties counted exactly, as scikit-learn counts them."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hockeystick.audit import attacks
-from hockeystick.errors import ParameterError
 
 SCORES = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=40)
 
@@ -54,17 +52,6 @@ def test_rates_are_those_that_a_decimal_names() -> None:
     outside = np.arange(10.0)
     assert attacks.tpr_at([6.5, 6.9, 7.0], outside, fpr=0.3) == 1.0
     assert attacks.tpr_at([6.5, 6.9, 7.0], outside, fpr=0.29) == 0.0
-
-
-@pytest.mark.parametrize("function", [attacks.roc, attacks.auc])
-@pytest.mark.parametrize(
-    "bad", [[], [np.nan], [[1.0]], 1.0, "scores", [True], [1j], [[1.0], [1.0, 2.0]]]
-)
-def test_what_is_no_row_of_numbers_is_refused(function: Any, bad: Any) -> None:
-    with pytest.raises(ParameterError, match="scores_in must be a one-dimensional array"):
-        function(bad, [1.0])
-    with pytest.raises(ParameterError, match="scores_out must be"):
-        function([1.0], bad)
 
 
 def test_infinite_scores_are_compared_as_all_others() -> None:

@@ -61,45 +61,33 @@ def _same(run: Run, neighbour: Neighbour | None) -> Run:
     return replace(run, counted=len(run.steps), after="state")
 
 
-def _names(altered: Altered, **options: Any) -> tuple[str, ...]:
-    return record(Told(altered, **options), confidence=1 - 1e-9, trials=20).names
+def _begun(run: Run, of: Neighbour | None) -> Run:
+    return replace(run, steps=tuple(replace(one, before=str(of)) for one in run.steps))
 
 
-def test_a_sound_replay_passes() -> None:
-    assert isinstance(Told(_same), Replay)
-    assert _names(_same) == ()
+def _fewer(run: Run, of: Neighbour | None) -> Run:
+    steps = run.steps if of is None else run.steps[:-1]
+    return replace(run, steps=steps, given=len(steps))
 
 
-def test_a_state_that_differs_is_named() -> None:
-    assert _names(lambda run, of: replace(run, after=str(of))) == (Rule.STATE,)
+ALTERED: list[tuple[Altered, int, tuple[str, ...]]] = [
+    (_same, 1, ()),
+    (lambda run, of: replace(run, after=str(of)), 1, (Rule.STATE,)),
+    (_begun, 1, (Rule.STATE,)),
+    (lambda run, of: replace(run, counted=len(run.steps) - 1), 1, (Rule.COUNT,)),
+    (lambda run, of: replace(run, counted=len(run.steps) + 1), 1, ()),
+    (lambda run, of: replace(run, given=len(run.steps) + 1), 1, (Rule.LEFT_OUT,)),
+    (_fewer, 1, (Rule.STEPS_DEPEND,)),
+    (_same, 3, (Rule.COPIES,)),
+]
 
 
-def test_a_state_before_a_step_that_differs_is_named() -> None:
-    def begun(run: Run, of: Neighbour | None) -> Run:
-        return replace(run, steps=tuple(replace(one, before=str(of)) for one in run.steps))
-
-    assert _names(begun) == (Rule.STATE,)
-
-
-def test_steps_that_no_account_counted_are_named() -> None:
-    assert _names(lambda run, of: replace(run, counted=len(run.steps) - 1)) == (Rule.COUNT,)
-    assert _names(lambda run, of: replace(run, counted=len(run.steps) + 1)) == ()
-
-
-def test_batches_that_nobody_used_are_named() -> None:
-    assert _names(lambda run, of: replace(run, given=len(run.steps) + 1)) == (Rule.LEFT_OUT,)
-
-
-def test_a_number_of_steps_that_depends_on_the_data_is_named() -> None:
-    def fewer(run: Run, of: Neighbour | None) -> Run:
-        steps = run.steps if of is None else run.steps[:-1]
-        return replace(run, steps=steps, given=len(steps))
-
-    assert _names(fewer) == (Rule.STEPS_DEPEND,)
-
-
-def test_copies_are_named() -> None:
-    assert _names(_same, copies=3) == (Rule.COPIES,)
+@pytest.mark.parametrize(("altered", "copies", "names"), ALTERED)
+def test_what_a_replay_tells_beside_its_releases_is_compared(
+    altered: Altered, copies: int, names: tuple[str, ...]
+) -> None:
+    assert isinstance(Told(altered), Replay)
+    assert record(Told(altered, copies), confidence=1 - 1e-9, trials=20).names == names
 
 
 def test_a_record_that_is_drawn_more_often_than_others_is_named() -> None:

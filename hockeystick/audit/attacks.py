@@ -190,9 +190,8 @@ def lira_online(
 
     Args:
         observed: The statistic of the target models on each record, shape (..., n).
-        shadow: The statistic of the shadow models, shape (models, n); as of ``logit_gaps``.
-        included: Whether each shadow model trained on each record, shape (models, n); at least two
-            models with and two without each record.
+        shadow: That of the shadow models, shape (models, n); as of ``logit_gaps``.
+        included: Whether each shadow model trained on each record; at least two with, two without.
         variance: "per-record", or "pooled": the mean over records, for few shadow models.
 
     Example:
@@ -218,11 +217,6 @@ def lira_offline(
     Carlini et al. 2022, section V.C, whose score is Phi of it. Weaker than ``lira_online``, which
     has the same arguments, where the record changes the variance. Shadow models that trained on a
     record are left out; ``included`` is None where none did.
-
-    Example:
-        >>> from hockeystick.audit import attacks
-        >>> attacks.lira_offline([2.0], [[-1.0], [-3.0]])
-        array([4.])
     """
     targets, known, inside = _targets(observed, shadow, included)
     mean, spread = _moments(known, ~inside, variance)
@@ -257,15 +251,10 @@ def _moments(known: Array, taken: NDArray[np.bool_], variance: str) -> tuple[Arr
 def noisy_neighbours(records: ArrayLike, deviation: float, *, copies: int, seed: int) -> Array:
     """Return each record with ``N(0, sigma^2)`` added to every coordinate, several times.
 
-    Galli, "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private Machine
-    Learning", PhD thesis, Scuola Normale Superiore, 2024, section 4.4; Galli, Melis and Cucinotta,
-    "Noisy neighbors: efficient membership inference attacks against LLMs", 2024.
-
-    Args:
-        records: Inputs, or their embeddings, shape (n, ...).
-        deviation: The deviation sigma of each coordinate, above 0.
-        copies: The number of neighbours of each record; the thesis takes 10.
-        seed: Of numpy's generator; nothing is protected by this noise.
+    Records are inputs, or their embeddings, of shape (n, ...), copies how many neighbours each has,
+    10 in the thesis. Nothing is protected by this noise. Galli, "Sense and Sensitivity", PhD
+    thesis, Scuola Normale Superiore, 2024, section 4.4; Galli, Melis and Cucinotta, "Noisy
+    neighbors: efficient membership inference attacks against LLMs", 2024.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -306,12 +295,6 @@ def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any
     Choose the level on other records than those that are scored with it: the best of several on the
     same trials is a choice that no confidence of theirs covers. Losses are of shape (n,), those at
     the neighbours of shape (levels, k, n); included says whether each record was in training.
-
-    Example:
-        >>> from hockeystick.audit import attacks
-        >>> near = [[[1.0, 1.0]], [[3.0, 2.5]]]
-        >>> attacks.deviation_scan([1.0, 2.0], near, [True, False])
-        array([1., 1.])
     """
     at = numbers("losses", losses, "records")
     levels = numbers("neighbour_losses", neighbour_losses, _LEVELS, fewest=3, last=at.shape)
@@ -338,13 +321,7 @@ def dirac_direction(size: int, coordinate: int) -> Array:
 
 
 def random_direction(size: int, *, seed: int) -> Array:
-    """Return a vector of length 1 and uniform direction, nearly orthogonal to few gradients.
-
-    Example:
-        >>> from hockeystick.audit import attacks
-        >>> float(abs((attacks.random_direction(50, seed=0) ** 2).sum() - 1)) < 1e-12
-        True
-    """
+    """Return a vector of length 1 and uniform direction, nearly orthogonal to few gradients."""
     length = _validate.count("size", size, _SIZE)
     random = np.random.default_rng(_validate.count("seed", seed, SEED))
     found = random.standard_normal(length)

@@ -65,10 +65,6 @@ def lower_epsilon(
         With probability at least ``confidence`` over trials and seed, the mechanism is not
         (epsilon', delta)-DP for any epsilon' below the value, whatever the attack. The rates are
         bounded by exact binomial laws for any number of trials, rounding errors included.
-        Thresholds and weights are fixed before the scores are seen.
-
-    Edge cases:
-        Constant scores, swapped labels, three scores, or a delta of 1 give 0, the vacuous bound.
         Infinite scores are compared like all others. Below a confidence of 0.5 it is that of 0.5.
 
     Args:
@@ -84,8 +80,7 @@ def lower_epsilon(
             never the best of several.
 
     References:
-        Jagielski, Ullman and Oprea, NeurIPS 2020, for audits by Clopper and Pearson's bounds; the
-        region is derived in docs/theory/audit.
+        Jagielski, Ullman and Oprea, NeurIPS 2020; the region is derived in docs/theory/audit.
 
     Example:
         >>> import numpy as np
@@ -121,12 +116,6 @@ def lower_mu(
     any mu' below the value. The epsilon that a mu has bounds that of the mechanism only where its
     trade-off function is that of a Gaussian. Arguments are those of ``lower_epsilon`` (Nasr et al.,
     "Tight auditing of differentially private machine learning", USENIX Security 2023).
-
-    Example:
-        >>> from hockeystick import audit
-        >>> found = audit.lower_mu([2.0] * 50, [0.0] * 50)
-        >>> 2.0 < found.value < 3.0
-        True
     """
     used, rules = _rules_of(scores_in, scores_out, confidence, threshold, share, seed)
     return _proven("mu", rules, mus, float(confidence), used, None)

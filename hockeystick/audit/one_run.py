@@ -115,12 +115,6 @@ def one_run_mu(
     value. The epsilon that a mu has bounds that of the mechanism only where its trade-off function
     is that of a Gaussian. Arguments are those of ``one_run``, the source is that of
     ``falsify_one_run``.
-
-    Example:
-        >>> from hockeystick import audit
-        >>> scores, included = [1.0] * 500 + [0.0] * 500, [True] * 480 + [False] * 520
-        >>> 0.5 < audit.one_run_mu(scores, included, guesses=1000).value < 3.0
-        True
     """
     alpha, went = outcomes(scores, included, confidence, guesses, seed)
     return LowerBound(
@@ -147,10 +141,8 @@ def falsify_one_run(
 
     If what ran is what the plan describes, for neighbours that differ in one canary, the answer is
     ``Refuted`` with probability at most ``1 - confidence``. ``Consistent`` guarantees nothing. The
-    plan is as for ``falsify``, other arguments and errors as for ``one_run``.
-
-    References:
-        Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024.
+    plan is as for ``falsify``, other arguments as for ``one_run`` (Mahloujifar, Melis and
+    Chaudhuri, "Auditing f-differential privacy in one run", 2024).
 
     Example:
         >>> import hockeystick as hs
@@ -184,10 +176,8 @@ class Guesses:
 def outcomes(
     scores: ArrayLike, included: ArrayLike, confidence: float, guesses: int | None, seed: int
 ) -> tuple[float, list[Guesses]]:
-    """Return the error probability of each number of guesses, and how it went.
-
-    Ties are in an order that no one can have arranged.
-    """
+    """Return the error probability of each number of guesses, and how it went."""
+    # Ties are in an order that no one can have arranged.
     known = checked_scores("scores", scores)
     took_part = flags("included", included, (known.size,))
     mixed = mixed_seed(seed, known, took_part.astype(np.float64))

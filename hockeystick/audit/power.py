@@ -161,8 +161,8 @@ class _Test:
 def _best_test(claimed: object, actual: object, alpha: float) -> _Test:
     """Return the test whose rates are the least likely under a claim.
 
-    With n trials of each kind the logarithm of the likelihood ratio is about n times the least sum
-    of the two relative entropies from a point of the actual curve to the claimed one.
+    The logarithm of the likelihood ratio is about n times the least sum of the two relative
+    entropies from a point of the actual curve to the claimed one.
     """
     f, truth = tradeoff_of("claimed", claimed), tradeoff_of("actual", actual)
     rates, others = np.asarray(special.ndtr(_RATES)), np.asarray(special.ndtr(_CLAIMED_RATES))

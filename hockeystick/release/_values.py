@@ -156,21 +156,15 @@ def _described(array: np.ndarray) -> str:
 
 
 class Grid(NamedTuple):
-    """The multiples of ``2^exponent``, so fine that rounding costs next to no noise.
-
-    The sensitivity is how far an answer on the grid moves between neighbours, in steps; scale, that
-    of the noise in steps.
-    """
+    """The multiples of ``2^exponent``; sensitivity and scale of the noise are in such steps."""
 
     exponent: int
     sensitivity: Fraction
     scale: float
 
     def steps(self, name: str, values: Floats) -> Integers:
-        """Return numbers rounded to the grid, each by at most half a step, in steps; or raise.
-
-        A power of two times a float is exact wherever the result is at least one step.
-        """
+        """Return numbers rounded to the grid, each by at most half a step, in steps; or raise."""
+        # A power of two times a float is exact wherever the result is at least one step.
         with np.errstate(over="ignore", under="ignore"):
             rounded = np.rint(np.ldexp(values, -self.exponent))
         if not bool((np.abs(rounded) <= MOST).all()):

@@ -104,9 +104,9 @@ def randomly_pruned_sum(
     """Return the noisy sum of clipped gradients in randomly chosen coordinates, zeros elsewhere.
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
-    keep in (0, 1]. What is clipped is what is kept, so that one example moves the sum by at most C.
-    K is drawn without the gradients; pruning is no privacy by itself (Wei et al., "Securing
-    Distributed SGD against Gradient Leakage Threats", 2023, section 4.1).
+    keep in (0, 1]. What is clipped is what is kept. K is drawn without the gradients; pruning is no
+    privacy by itself (Wei et al., "Securing Distributed SGD against Gradient Leakage Threats",
+    2023, section 4.1).
     """
     rows, length, count = _pruned(mechanism, gradients, norm, keep)
     book(checked_charge(charge), mechanism)

@@ -225,11 +225,7 @@ class Journal:
         _files.force(self._file.fileno())
 
     def _begin(self, file: FileIO, *titles: str) -> None:
-        """Go on with the run of a file and its count, or begin one; or raise.
-
-        Nothing was counted before the first line was on the disk: where it has no end, the file is
-        begun anew.
-        """
+        """Go on with the run of a file and its count, or begin one; or raise."""
         found = file.readall()
         whole = re.fullmatch(rb"(.*) ([0-9a-f]{32})\n(\.*)", found)
         if whole is not None and whole[1].decode(errors="replace") in titles:
@@ -237,6 +233,7 @@ class Journal:
             return
         if not any(_is_cut(found, title) for title in titles):
             raise ParameterError("journal", self.path, _WHOLE if b"\0" in found else _OF_THIS)
+        # Nothing was counted before the first line was on the disk.
         file.seek(0)
         file.truncate()
         self._write(f"{titles[0]} {self.run}\n".encode())
@@ -269,10 +266,7 @@ def length_of(plan: Any) -> int:
 
 
 def first(plan: PlanT, steps: int) -> PlanT:
-    """Return the plan of the first steps or rounds of a plan, of whole epochs where it has some.
-
-    Part of an epoch is seen by whoever sees all of it, so that it costs no more. Schedules are cut.
-    """
+    """Return the plan of the first steps or rounds of a plan, of whole epochs where it has some."""
     whole, epoch = length_of(plan), getattr(plan, "steps_per_epoch", None) or 1
     kept = min(-(-steps // epoch) * epoch, whole)
     if kept == whole:

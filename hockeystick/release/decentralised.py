@@ -320,7 +320,6 @@ class Projected(NamedTuple):
 
 
 def _length(point: Floats) -> float:
-    """Return the L2 norm; inf where its square is no float."""
     with np.errstate(over="ignore"):
         return float(np.linalg.norm(point))
 
@@ -340,7 +339,7 @@ def _begun(
 def projected_steps(
     mechanism: NoisyIterations | TokenWalk, size: int, steps: int, lipschitz: float, radius: float
 ) -> Projected:
-    """Return steps whose rounding is covered by the noise, or raise where it would be too much."""
+    """Return steps whose rounding the noise covers, or raise where it would be too much."""
     bound = _validate.real("lipschitz", lipschitz, _LENGTH)
     ball = _validate.real("radius", radius, _LENGTH)
     noise, eta = mechanism.noise_multiplier, mechanism.step_size
@@ -361,11 +360,9 @@ def projected_steps(
 
 
 def _off(size: int, length: Fraction, radius: Fraction, exponent: int) -> Fraction:
-    """Return how far a step in floats is from that of real numbers, in L2.
-
-    Rounding to the grid before and after the noise, ``sqrt(d) h / 2`` each; the gradient,
-    ``2^-30 eta L``; the sum, the projection and its norm, ``(d + 16) 2^-52`` of the sizes.
-    """
+    """Return how far a step in floats is from that of real numbers, in L2."""
+    # Rounding to the grid before and after the noise, sqrt(d) h / 2 each; the gradient, 2^-30 eta
+    # L; the sum, the projection and its norm, (d + 16) 2^-52 of the sizes.
     floats = (size + 16) * (radius + length) * Fraction(1, 2**52)
     rounded = root_up(size) * Fraction(2.0**exponent)
     return rounded + length * Fraction(1, 2**_GRADIENT_BITS) + floats

@@ -224,10 +224,7 @@ class ClientRounds(Counter[FedSDP]):
 
 @final
 class Cohort(ChargedRun):
-    """One round of ``ClientRounds``: who was drawn, and what they answered so far.
-
-    It is released once, also by several threads: two sums would be two releases of one round.
-    """
+    """One round of ``ClientRounds``, released once, also by several threads."""
 
     __slots__ = ("_answers", "_lock", "_open", "_run", "_size", "clients")
 
@@ -321,14 +318,12 @@ class ClientTraining(Counter[Any]):
     """One client's part of Fed-CDP, Fed-alphaCDP or PriFedSync: local steps with noise in each.
 
     Each of a round's local steps draws records, clips each one's gradient to C, and goes on from
-    their sum + N(0, (z C)^2 I), over the expected number of records. All that leaves the client is
-    computed from these sums.
-
-    What runs is what the plan accounts for: batches have exactly the plan's distribution, one
-    record moves a sum by at most C (2 C where it changes), the noise is exact and has the plan's z
-    of that round, there are as many steps as it says, and no round runs twice: rounds are counted
-    before the first record is read. ``draw_clients`` says who takes part; with sampling "poisson"
-    every client does, and draws each record with the rate (K/N)(B/n).
+    their sum + N(0, (z C)^2 I), over the expected number of records. What runs is what the plan
+    accounts for: batches have exactly the plan's distribution, one record moves a sum by at most C
+    (2 C where it changes), the noise is exact and has the plan's z of that round, there are as many
+    steps as it says, and no round runs twice: rounds are counted before the first record is read.
+    ``draw_clients`` says who takes part; with sampling "poisson" every client does, and draws each
+    record with the rate (K/N)(B/n).
 
     The client has a place, where a ``PriFedSync`` lists its clients, a journal of its own, and so
     many records: with fixed-size batches at least the plan's number, for ``PriFedSync`` exactly.
@@ -394,12 +389,10 @@ class ClientTraining(Counter[Any]):
         ``IncompatibleError`` says that the round has begun before, is beyond the plan's, or belongs
         to another process's run.
 
-        Args:
-            weights: The model to start from, of the client's records only what it sent before.
-            gradients: Returns a row for each of the records at the places given, each computed
-                from that record and the weights alone.
-            learning_rate: What the noisy mean is multiplied by, public.
-            round_index: The number of the round, from 0; by default the client's own next one.
+        Weights are the model to start from, which knows of the client's records only what it sent
+        before; gradients returns a row for each of the records at the places given, computed from
+        that record and the weights alone; the learning rate is public; the round's number, from 0,
+        is by default the client's own next one.
         """
         model = shaped("weights", weights, "a row of numbers", lambda a: a.ndim == 1 and a.size)
         if not callable(gradients):

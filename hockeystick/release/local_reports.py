@@ -459,9 +459,9 @@ def gaussian_mean(mechanism: Gaussian, reports: Any) -> Floats:
 
 
 def gaussian_error(mechanism: Gaussian, users: int, norm: float, *, entries: int = 1) -> float:
-    """Return the standard error of the mean of reports of d entries, in each of them.
+    """Return the standard error of each entry of the mean, ``2 C z / sqrt(n)``.
 
-    ``2 C z / sqrt(n)``, of the noise that is drawn, which is larger by at most ``2^-15``.
+    Of the noise that is drawn, which is larger by at most ``2^-15``.
     """
     known = of_kind(mechanism, Gaussian)
     count = _validate.count("users", users, POSITIVE)
@@ -481,10 +481,8 @@ def _gaussian_grid(mechanism: Gaussian, norm: float, entries: int) -> Grid:
 
 
 def _clipped(rows: Floats, norm: float) -> Floats:
-    """Return rows scaled to a norm of C, up to round-off, those above it; others as they are.
-
-    Measured by the largest entry, so that no square overflows, and none that counts underflows.
-    """
+    """Return rows scaled to a norm of C, up to round-off, those above it; others as they are."""
+    # Measured by the largest entry, so that no square overflows, and none that counts underflows.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     shape = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0.0)
     length = np.sqrt(np.square(shape).sum(axis=1, keepdims=True))

@@ -51,14 +51,12 @@ def exponential(
 ) -> int:
     """Return the place of a candidate, from 0, with probability exponential in its score.
 
-    ``P(i)`` is proportional to ``exp(epsilon scores_i / (2 S))`` with S the sensitivity; without
-    the 2 where all scores move the same way (``monotone``), as counts under add-remove do. Epsilon
-    0 draws one of all alike, inf the first of the best. Drawn as the place of the largest real
-    number ``scores_i + (2 S / epsilon) G_i`` with Gumbel noise G_i (McSherry and Talwar 2007;
-    Durfee and Rogers, NeurIPS 2019; Ilvento, CCS 2020).
-
-    Scores are a row of numbers, one for each candidate, whose number is public; S is a finite
-    number > 0, the most that any of the *floats* given moves between neighbouring data sets.
+    ``P(i)`` is proportional to ``exp(epsilon scores_i / (2 S))``; without the 2 where all scores
+    move the same way (``monotone``), as counts under add-remove do. Epsilon 0 draws one of all
+    alike, inf the first of the best. S is the most that any of the *floats* given moves between
+    neighbouring data sets, a finite number > 0, and the number of candidates is public. Drawn as
+    the place of the largest real number ``scores_i + (2 S / epsilon) G_i`` with Gumbel noise G_i
+    (McSherry and Talwar 2007; Durfee and Rogers, NeurIPS 2019; Ilvento, CCS 2020).
 
     Example:
         >>> import hockeystick as hs

@@ -145,7 +145,7 @@ class Normalisation:
     deviation: Floats
 
     def apply(self, rows: Any) -> Floats:
-        """Return ``(x - mean) / deviation`` of rows of shape (n, d), each by itself."""
+        """Return ``(x - mean) / deviation`` of rows of shape (n, d)."""
         known = rows_of_length("rows", rows, len(self.mean))
         return np.asarray((known - self.mean) / self.deviation)
 

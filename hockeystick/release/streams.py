@@ -227,7 +227,7 @@ class CorrelatedSums(_Sums):
 
     @property
     def latest(self) -> Floats:
-        """The row added last with its noise, by which the sum grew; zeros before the first."""
+        """The row added last with its noise; zeros before the first."""
         return self._latest.copy()
 
     def _added(self, steps: Integers) -> Floats:
@@ -290,10 +290,9 @@ class CorrelatedNoise:
     A step that adds row t of ``C^-1 Z`` to what round t adds up releases ``X + C^-1 Z``, which is
     ``C^-1 (C X + Z)``: a function of the matrix mechanism's release. With fresh noise of standard
     deviation ``noise_multiplier * clipping norm`` it is ``MatrixFactorization(noise_multiplier,
-    encoder)``. Rows follow one another by forward substitution. The encoder was made by
-    ``Encoder.of(strategy, rounds)``. All is in the arithmetic of the arrays given, for training
-    with noise in floating point, and what is kept is secret; ``matrix_factorization`` is exact.
-    There is one such memory for each array that is trained; ``rows`` counts the rows so far.
+    encoder)``, for an ``Encoder.of(strategy, rounds)``. Rows follow one another by forward
+    substitution, in the arithmetic of the arrays given, and what is kept is secret;
+    ``matrix_factorization`` is exact. There is one such memory for each array that is trained.
 
     Example:
         >>> import hockeystick as hs
@@ -429,10 +428,7 @@ Memory = _Feedback | _Buffers
 
 @singledispatch
 def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory, float]:
-    """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|.
-
-    Most is how large fresh noise and what neighbours move may be together, in steps.
-    """
+    """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|."""
     first, *rest = strategy.diagonals(rounds)
     factors = [float(one / first) for one in rest]
     size = _norm(1.0, factors)
@@ -490,10 +486,8 @@ def _norm(first: float, rest: Sequence[float]) -> float:
 
 
 def _inverse_norm(response: Sequence[float], unsure: float) -> float:
-    """Return a bound on ``sum |d_k|``, at least 1, from what floats have for d; or raise.
-
-    Unsure is how far they are from solving ``C d = 1``, in total, over the largest of them.
-    """
+    """Return a bound on ``sum |d_k|``, at least 1, from what floats have for d; or raise."""
+    # How far they are from solving C d = 1, in total.
     error = unsure * max(map(abs, response), default=1.0)
     if not error <= 0.5:
         raise TooLargeError

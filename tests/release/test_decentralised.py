@@ -156,17 +156,6 @@ def test_one_record_moves_the_last_model_as_far_as_is_accounted(place: int) -> N
     assert attained.mu <= getattr(loss, "dominating", loss).mu
 
 
-def test_the_last_model_has_the_noise_of_all_steps() -> None:
-    plan, bits = NoisyIterations(2.0, 9, **STEPS), seeded(7)
-    drawn = [
-        noisy_iterations(plan, [0.0] * 4, lambda w, t: np.zeros(4), bits=bits, **BALL)
-        for _ in range(500)
-    ]
-    expected = 2.0 * 0.25 * 3
-    assert np.std(drawn) == pytest.approx(expected, rel=5 / math.sqrt(4000))
-    assert abs(np.mean(drawn)) < 5 * expected / math.sqrt(2000)
-
-
 @given(POINTS, POINTS, st.floats(0, 4), st.floats(1, 4))
 def test_rounded_steps_move_models_apart_by_no_more_than_is_covered(
     first: list[float], second: list[float], size: float, radius: float

@@ -172,14 +172,12 @@ def test_a_client_counts_once_whatever_type_says_its_number() -> None:
     cohort = ClientRounds(plan, size=1, norm=1.0).draw()
     one, other = cohort.clients
     alike: list[Any] = [Scalar(one), one, np.int64(one)]
-    strangers: list[Any] = [float(other), str(other), None]
     cohort.accept(alike[0], [1.0])
     for again in alike:
         with pytest.raises(ParameterError, match="has not answered"):
             cohort.accept(again, [1.0])
-    for stranger in strangers:
-        with pytest.raises(ParameterError, match="was drawn"):
-            cohort.accept(stranger, [1.0])
+    with pytest.raises(ParameterError, match="was drawn"):
+        cohort.accept(float(other), [1.0])  # type: ignore[arg-type]
     assert cohort.answered == (one,)
     assert (cohort.release() * 2).round(3).tolist() == [1.0]
 
@@ -205,20 +203,6 @@ def test_sets_of_one_size_are_of_the_plans_clients_and_nothing_is_counted_for_ot
         with pytest.raises(ParameterError, match="clients must be the plan's number, 6"):
             run.draw(7)
         assert run.counted == 0
-
-
-def test_the_size_is_said_once_by_the_run_or_by_each_round() -> None:
-    run = ClientRounds(sdp(clients_per_round=6), None, norm=1.0)
-    with pytest.raises(ParameterError, match="size"):
-        run.draw()
-    assert run.counted == 0
-    for size in (2, 5):
-        cohort = run.draw(size=size)
-        with pytest.raises(ParameterError, match=f"a row of {size} finite numbers"):
-            cohort.accept(0, np.zeros(size + 1))
-        assert cohort.release().shape == (size,)
-    with pytest.raises(ParameterError, match="size must be that of the run, 3"):
-        ClientRounds(sdp(), 3, norm=1.0).draw(size=4)
 
 
 GAUSSIAN: Any = hs.Gaussian(1.0)

@@ -108,17 +108,6 @@ def test_edges_of_responses_have_their_answers() -> None:
         assert (found == 1).mean() == pytest.approx(share, abs=0.04 if share < 1 else 0.0)
 
 
-def test_edges_of_unary_encoding_have_their_answers() -> None:
-    sure = UnaryEncoding(math.inf)
-    bits = unary_reports(sure, np.array([0, 2]), 3)
-    assert bits.tolist() == [[True, False, False], [False, False, True]]
-    assert unary_frequencies(sure, bits).tolist() == [0.5, 0.0, 0.5]
-    assert unary_error(sure, 10, 0.3) == 0.0
-    assert unary_error(UnaryEncoding(math.inf, "optimized"), 10, 0.3) == pytest.approx(0.03)
-    for least in (0.0, 1e-200):
-        assert unary_error(UnaryEncoding(least), 10, 0.3) == math.inf
-
-
 def test_a_filter_has_at_most_as_many_bits_as_hashes_and_is_always_the_same() -> None:
     noise = RAPPOR(0.5, 3)
     filters = rappor_filters(noise, COLOURS, SIZE)

@@ -229,19 +229,6 @@ def test_components_are_the_eigenvectors_of_what_is_released() -> None:
     assert np.allclose(found.transform(found.restore(scores)), scores)
 
 
-def test_other_rows_have_as_many_features() -> None:
-    one = normalisation(JointGaussian((0, 0)), [[0.5]], bound=1, size=1)
-    own = PrivateCovariance(0, 2, "zero-out")
-    two = principal_components(own, [[1.0, 0.0]], bound=1, components=1)
-    for ask, rows, name in (
-        (one.apply, [[1.0, 2.0]], "rows"),
-        (two.transform, [[1.0]], "rows"),
-        (two.restore, [[1.0, 2.0]], "scores"),
-    ):
-        with pytest.raises(ParameterError, match=rf"^{name}"):
-            ask(rows)
-
-
 def records(seed: Any = 1) -> Any:
     random = np.random.default_rng(seed)
     return random.integers(0, 2, 400), random.integers(0, 2, 400), random.integers(0, 3, 400)
@@ -265,17 +252,6 @@ def test_rates_are_shares_and_differences_the_largest_less_the_least() -> None:
     )
 
 
-def test_one_record_is_in_one_cell() -> None:
-    """Which is what noise on the counts is charged for."""
-    predictions, labels, groups = records()
-    whole = GroupFairness.count(predictions, labels, groups)
-    moved = whole - GroupFairness.count(predictions[1:], labels[1:], groups[1:])
-    assert np.abs(moved).sum() == 1
-    changed = predictions.copy()
-    changed[0] = 1 - changed[0]
-    assert np.abs(whole - GroupFairness.count(changed, labels, groups)).sum() == 2
-
-
 def test_a_group_without_such_records_has_no_rate_and_is_left_out() -> None:
     found = GroupFairness.of([1, 0, 1], [0, 1, 1], [0, 1, 2])
     assert np.isnan(found.true_positive_rates).tolist() == [True, False, False]
@@ -283,15 +259,6 @@ def test_a_group_without_such_records_has_no_rate_and_is_left_out() -> None:
     assert math.isnan(GroupFairness.of([1], [1], [0]).equal_opportunity)
     assert found.equalized_odds == 1  # one group alone has false positives
     assert GroupFairness([[[-3, 7], [0, -1]]]).counts.tolist() == [[[0, 7], [0, 0]]]
-
-
-def test_a_public_number_of_groups_is_counted_whoever_occurs() -> None:
-    assert GroupFairness.count([1], [1], [0], number=3).shape == (3, 2, 2)
-    none = np.zeros(0, dtype=int)
-    assert not GroupFairness.count(none, none, none, number=2).any()
-    assert GroupFairness.of(none, none, none).counts.shape == (0, 2, 2)
-    with pytest.raises(ParameterError, match=r"^groups"):
-        GroupFairness.count([1], [1], [3], number=3)
 
 
 WRONG: Any = [

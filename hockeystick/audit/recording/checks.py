@@ -145,10 +145,8 @@ def compare(replay: Replay, neighbour: Neighbour, others: Sequence[Places], note
 def _replayed_beside(
     replay: Replay, neighbour: Neighbour, others: Sequence[Places]
 ) -> list[tuple[Run, Run]]:
-    """Return runs on batches of several records alone, or none where a neighbour fails on these.
-
-    What fails on the loop's own data is an error of the loop, and raised.
-    """
+    """Return runs on batches of several records alone, or none where a neighbour fails on these."""
+    # What fails on the loop's own data is an error of the loop, and raised.
     replay.run(None, others, key=KEYS[0])
     try:
         return _replayed(replay, neighbour, others)

@@ -183,12 +183,10 @@ class PlainLoop(Replay):
         release: ``release(data, places, seed)`` returns what a step releases of the records at
             these places, as an array of numbers: by its own random numbers where ``seed`` is
             None, else by those of that seed alone.
-        norm: The clipping norm, above 0.
-        divisor: What the sum is divided by, above 0.
-        draw: ``draw(step)`` returns the places of a step's batch, by its own random numbers; None
-            to leave the batches untested.
-        precision: The relative rounding error of what is released: 2^-53 of doubles, 2^-24 of
-            singles.
+        norm: The clipping norm.
+        divisor: What the sum is divided by.
+        draw: ``draw(step)`` returns the places of a step's batch; None leaves these untested.
+        precision: The relative rounding error of what is released: 2^-24 of singles.
         slack: How far rounding may move a sum, in clipping norms.
 
     Example:

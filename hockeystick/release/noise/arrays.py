@@ -380,11 +380,8 @@ def sinh_normal_divergences(mechanism: SinhNormal) -> RenyiDP:
     **The account of one number is no bound for vectors.** A shift of ``1/sqrt(n)`` in each of n
     entries is exactly ``SinhNormal(rho/n, A sqrt(n)) ** n``, whose delta at small epsilons is
     larger than that of ``SinhNormal(rho, A)``; see the example. At the same variance, vectors gain
-    nothing over the Gaussian (Cramer and Rao).
-
-    References:
-        Bun, Dwork, Rothblum and Steinke 2018, section 4, has (16 rho, A/8)-tCDP for one number. The
-        bound is this library's.
+    nothing over the Gaussian (Cramer and Rao). The bound is this library's; Bun, Dwork, Rothblum
+    and Steinke 2018, section 4, have (16 rho, A/8)-tCDP for one number.
 
     Example:
         >>> import hockeystick as hs

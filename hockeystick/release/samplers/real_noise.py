@@ -63,7 +63,7 @@ class NoisyNumber:
         self._bounds: tuple[Fraction, Fraction] | None = None
 
     def exceeds(self, other: NoisyNumber) -> bool:
-        """Return whether this number is the larger one, or both are without noise and equal."""
+        """Return whether this number is larger, or both are without noise and equal."""
         while True:
             low, high = self.bounds()
             least, most = other.bounds()
@@ -230,10 +230,9 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> In
 
 
 def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
-    """Draw ``round(Laplace(b))``, b in (0, 2^44] in units of the grid.
+    """Draw ``round(Laplace(b))``, b in (0, 2^44], as ``rounded_gaussian`` does.
 
-    Exact, as ``rounded_gaussian`` is, with ``S(x) = exp(-x)``: ``P(|k| >= n)`` is
-    ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign.
+    With ``S(x) = exp(-x)``: ``P(|k| >= n)`` is ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign.
     """
     return _draw(laws.EXPONENTIAL, scale, 0.5, size, bits)
 
@@ -242,8 +241,7 @@ def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> In
     """Draw integers with probability proportional to ``exp(-|k|/b)``, b in (0, 2^44], exactly.
 
     ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
-    the difference of two has ``P(k) = (1 - r)/(1 + r) r^|k|`` (Ghosh, Roughgarden and Sundararajan
-    2012).
+    the difference of two has ``P(k) = (1 - r)/(1 + r) r^|k|``.
     """
     first = np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
     return first - np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))

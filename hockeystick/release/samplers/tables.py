@@ -71,10 +71,7 @@ Law = Callable[[float, int], Cumulative]
 
 
 def draw(law: Law, parameter: float, size: int, bits: Bits) -> Integers:
-    """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1).
-
-    64 bits of u decide unless they are next to a cumulative probability; more are drawn then.
-    """
+    """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1)."""
     first, lows, highs = _table(law, parameter)
     words = checked_words(bits, size)
     places = np.searchsorted(highs, words, side="right")

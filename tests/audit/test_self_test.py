@@ -13,8 +13,8 @@ import pytest
 import hockeystick as hs
 from hockeystick.adapters.loop import Sampler, noisy_sum
 from hockeystick.audit import PlainLoop, Rule, SelfTest, record
-from hockeystick.audit.recording import Kind, Neighbour, Run
-from hockeystick.audit.recording.checks import binomial_at_least, sides_of
+from hockeystick.audit.recording import Neighbour, Run
+from hockeystick.audit.recording.checks import binomial_at_least
 from hockeystick.errors import ParameterError
 
 EXAMPLES, WIDTH = 40, 6
@@ -382,22 +382,3 @@ def test_a_record_that_is_drawn_more_often_than_others_is_named() -> None:
     loop = PlainLoop(PLAN, data, _release, norm=1.0, draw=draw)
     found = record(loop, draws=400, confidence=1 - 1e-9)
     assert [(one.name, one.where) for one in found.violations] == [(Rule.RATE, "one record")]
-
-
-@pytest.mark.parametrize(
-    ("kind", "place", "more", "less"),
-    [
-        (Kind.WITHOUT, 3, [[1, 3, 5], [3]], [[1, 4], []]),
-        (Kind.ADDED, 40, [[1, 3, 5, 40], [40]], [[1, 3, 5], []]),
-        (Kind.ZEROED, 3, [[1, 3, 5], [3]], [[1, 5], []]),
-        (Kind.REPLACED, 3, [[1, 3, 5], [3]], [[1, 3, 5], [3]]),
-    ],
-)
-def test_batches_of_both_sides_have_the_same_other_records(
-    kind: Kind, place: int, more: list[list[int]], less: list[list[int]]
-) -> None:
-    others = [np.array([1, 3, 5]), np.array([], dtype=np.int64)]
-    (first, beside), (second, without) = sides_of(Neighbour("one", kind, place), others)
-    assert [one.tolist() for one in beside] == more
-    assert [one.tolist() for one in without] == less
-    assert (first is None, second is None) == (kind is not Kind.ADDED, kind in ("added", "zeroed"))

@@ -25,7 +25,10 @@ from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorizat
 from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.mechanisms.training.schedules import Values
 
-_OF_THIS: Final = "that of this very plan and run, in the same arithmetic, on the same ledger"
+_OF_THIS: Final = (
+    "that of this very plan, of a run that is private or not as this one is, in the same "
+    "arithmetic, and on the same ledger by the same key, or on none"
+)
 _WHOLE: Final = "a file without NULs: this one is damaged, as by a loss of power"
 _A_JOURNAL: Final = "the path of a file, an hs.ledger.ReservedRun, or None"
 PlanT = TypeVar("PlanT")
@@ -182,9 +185,8 @@ class Counter(ChargedRun, Generic[PlanT]):
 class Journal:
     """A line that says what is counted and in which run, then one byte for each step.
 
-    A byte is written, and forced to the disk, before the step's noise is drawn: whoever is killed
-    at any moment, the machine included, leaves a count that is never below what was released. The
-    file's name in its folder is forced there when the journal is opened.
+    A byte is forced to the disk before the step's noise is drawn: whoever is killed at any moment,
+    the machine included, leaves a count that is never below what was released.
     """
 
     __slots__ = ("__weakref__", "_file", "counted", "most", "path", "run")

@@ -251,8 +251,7 @@ def rappor_reports(
 def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
     """Return what one instantaneous report, ``rappor_again`` with flip g, tells by itself.
 
-    Its flip is ``1 - (1 - f)(1 - g)``, rounded down, to the side of less privacy (theorem 2). Any
-    number of a user's reports tells at most the permanent one.
+    Its flip is ``1 - (1 - f)(1 - g)``, rounded down, to the side of less privacy (theorem 2).
     """
     first = Fraction(of_kind(mechanism, RAPPOR).flip)
     second = Fraction(_validate.real("flip", flip, _SHARE))
@@ -264,8 +263,8 @@ def rappor_again(
 ) -> Bools:
     """Return an instantaneous randomized response of each permanent one, a row of bits.
 
-    Each bit is replaced by a fair coin with probability g, the flip, afresh in each call. One alone
-    is a report of ``rappor_once(mechanism, flip)``, which is also what estimates take.
+    Each bit is replaced by a fair coin with probability g, the flip, afresh in each call. All tell
+    at most the permanent one, one alone is ``rappor_once(mechanism, flip)``, as estimates take it.
     """
     of_kind(mechanism, RAPPOR)
     g = largest_reading(_validate.real("flip", flip, _SHARE))

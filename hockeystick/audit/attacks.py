@@ -4,8 +4,8 @@ Rates at every threshold, losses, likelihood ratios from shadow models, noisy ne
 (Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini and Terzis, "Tight auditing of
 differentially private machine learning", USENIX Security 2023, algorithm 2) and gradients that
 leak (Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
-2023, section 3). A ParameterError says which shapes do not fit, or which numbers are not finite or
-outside their domain.
+2023, section 3). Arrays are finite numbers, of records n, trials and shadow models; ``scores_in``
+are of trials in which the record took part, ``scores_out`` of those in which it did not.
 """
 
 from __future__ import annotations
@@ -74,10 +74,6 @@ def roc(scores_in: ArrayLike, scores_out: ArrayLike) -> ROC:
     Rates are counts over numbers of trials, rounded once: observations, no bounds, which
     ``audit.lower_curve`` gives. Equal scores share one point.
 
-    Args:
-        scores_in: Scores of trials in which the record took part, shape (n,).
-        scores_out: Scores of trials in which it did not, shape (m,).
-
     Example:
         >>> from hockeystick.audit import attacks
         >>> found = attacks.roc([3.0, 2.0, 2.0], [2.0, 1.0])
@@ -101,8 +97,8 @@ def auc(scores_in: ArrayLike, scores_out: ArrayLike) -> float:
 
         AUC = (#{s > t} + #{s = t}/2) / (n m),    s of scores_in, t of scores_out
 
-    The Mann-Whitney statistic, counted in integers and rounded once. An average case: an attack
-    that is sure of a few records has an AUC near 1/2 (Carlini et al. 2022, section IV).
+    Counted in integers and rounded once. An average case: an attack that is sure of a few records
+    has an AUC near 1/2 (Carlini et al. 2022, section IV).
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -152,20 +148,16 @@ def logit_gaps(logits: ArrayLike, labels: Any) -> Array:
         phi = ln(p_y / (1 - p_y)) = z_y - ln sum over k != y of exp(z_k)
 
     Over trainings it is nearly normal, which losses are not: Carlini, Chien, Nasr, Song, Terzis and
-    Tramer, "Membership inference attacks from first principles", S&P 2022, section VI.A. Larger
-    where the record was learned.
-
-    Args:
-        logits: Scores before the softmax, shape (..., n, classes) with at least two classes.
-        labels: The class of each record, integers of shape (n,).
+    Tramer, "Membership inference attacks from first principles", S&P 2022, section VI.A. Logits are
+    scores before the softmax, of shape (..., n, classes) with at least two classes, labels the
+    class of each record.
 
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.logit_gaps([[2.0, 0.0], [1.0, 4.0]], [0, 0])
         array([ 2., -3.])
     """
-    axes = "(..., records, classes)"
-    found = numbers("logits", logits, axes, fewest=2, most=_MOST_AXES)
+    found = numbers("logits", logits, "(..., records, classes)", fewest=2, most=_MOST_AXES)
     records, classes = found.shape[-2:]
     if classes < 2:
         raise ParameterError("logits", f"an array of shape {found.shape}", "of two classes or more")
@@ -198,14 +190,9 @@ def lira_online(
 
     Args:
         observed: The statistic of the target models on each record, shape (..., n).
-        shadow: The statistic of the shadow models, shape (models, n); as of ``logit_gaps``.
-        included: Whether each shadow model trained on each record, shape (models, n); at least two
-            models with and two without each record.
-        variance: "per-record", or "pooled": the mean over records, for few shadow models (the paper
-            below some 64).
-
-    Returns:
-        Scores of the shape of observed; larger says "in".
+        shadow: That of the shadow models, shape (models, n); as of ``logit_gaps``.
+        included: Whether each shadow model trained on each record; at least two with, two without.
+        variance: "per-record", or "pooled": the mean over records, for few shadow models.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -227,14 +214,9 @@ def lira_offline(
 
         score = (x - mu_out) / sqrt(v_out)
 
-    Carlini et al. 2022, section V.C, whose score is Phi of it: the same order. Weaker than
-    ``lira_online``, which has the same arguments, where the record changes the variance. Shadow
-    models that trained on a record are left out; ``included`` is None where none did.
-
-    Example:
-        >>> from hockeystick.audit import attacks
-        >>> attacks.lira_offline([2.0], [[-1.0], [-3.0]])
-        array([4.])
+    Carlini et al. 2022, section V.C, whose score is Phi of it. Weaker than ``lira_online``, which
+    has the same arguments, where the record changes the variance. Shadow models that trained on a
+    record are left out; ``included`` is None where none did.
     """
     targets, known, inside = _targets(observed, shadow, included)
     mean, spread = _moments(known, ~inside, variance)
@@ -242,7 +224,6 @@ def lira_offline(
 
 
 def _targets(observed: Any, shadow: Any, included: Any) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Return statistics of targets and shadow models, and where the latter trained; or raise."""
     known = numbers("shadow", shadow, "(models, records)", fewest=2)
     inside = flags("included", np.zeros(known.shape) if included is None else included, known.shape)
     axes = "(..., records)"
@@ -270,15 +251,10 @@ def _moments(known: Array, taken: NDArray[np.bool_], variance: str) -> tuple[Arr
 def noisy_neighbours(records: ArrayLike, deviation: float, *, copies: int, seed: int) -> Array:
     """Return each record with ``N(0, sigma^2)`` added to every coordinate, several times.
 
-    Galli, "Sense and Sensitivity: Data Utility and User Privacy in Differentially Private Machine
-    Learning", PhD thesis, Scuola Normale Superiore, 2024, section 4.4; Galli, Melis and Cucinotta,
-    "Noisy neighbors: efficient membership inference attacks against LLMs", 2024.
-
-    Args:
-        records: Inputs, or their embeddings, shape (n, ...), finite.
-        deviation: The deviation sigma of each coordinate, above 0.
-        copies: The number of neighbours k of each record; the thesis takes 10.
-        seed: Of numpy's generator; nothing is protected by this noise.
+    Records are inputs, or their embeddings, of shape (n, ...), copies how many neighbours each has,
+    10 in the thesis. Nothing is protected by this noise. Galli, "Sense and Sensitivity", PhD
+    thesis, Scuola Normale Superiore, 2024, section 4.4; Galli, Melis and Cucinotta, "Noisy
+    neighbors: efficient membership inference attacks against LLMs", 2024.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -297,11 +273,8 @@ def neighbour_scores(losses: ArrayLike, neighbour_losses: ArrayLike) -> Array:
 
         score = (1/k) sum over i of loss(x + rho_i) - loss(x)
 
-    Galli 2024, equation (4.5), with the sign turned. The model alone calibrates the score.
-
-    Args:
-        losses: The loss at each record, shape (..., n).
-        neighbour_losses: The losses at its neighbours, shape (k, ..., n).
+    Galli 2024, equation (4.5), with the sign turned. Losses are of shape (..., n), those at k
+    neighbours of shape (k, ..., n).
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -320,18 +293,8 @@ def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any
     """Return the AUC of noisy neighbours at each noise level.
 
     Choose the level on other records than those that are scored with it: the best of several on the
-    same trials is a choice that no confidence of theirs covers.
-
-    Args:
-        losses: The loss at each record, shape (n,).
-        neighbour_losses: The losses at its neighbours, shape (levels, k, n).
-        included: Whether each record was in training, shape (n,).
-
-    Example:
-        >>> from hockeystick.audit import attacks
-        >>> near = [[[1.0, 1.0]], [[3.0, 2.5]]]
-        >>> attacks.deviation_scan([1.0, 2.0], near, [True, False])
-        array([1., 1.])
+    same trials is a choice that no confidence of theirs covers. Losses are of shape (n,), those at
+    the neighbours of shape (levels, k, n); included says whether each record was in training.
     """
     at = numbers("losses", losses, "records")
     levels = numbers("neighbour_losses", neighbour_losses, _LEVELS, fewest=3, last=at.shape)
@@ -343,9 +306,7 @@ def deviation_scan(losses: ArrayLike, neighbour_losses: ArrayLike, included: Any
 
 
 def dirac_direction(size: int, coordinate: int) -> Array:
-    """Return the unit vector of one of so many coordinates, from 0: a canary.
-
-    One that other records hardly move, as the weight of a pixel that is always black.
+    """Return the unit vector of one of so many coordinates, from 0: one that others hardly move.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -360,13 +321,7 @@ def dirac_direction(size: int, coordinate: int) -> Array:
 
 
 def random_direction(size: int, *, seed: int) -> Array:
-    """Return a vector of length 1 and uniform direction, nearly orthogonal to few gradients.
-
-    Example:
-        >>> from hockeystick.audit import attacks
-        >>> float(abs((attacks.random_direction(50, seed=0) ** 2).sum() - 1)) < 1e-12
-        True
-    """
+    """Return a vector of length 1 and uniform direction, nearly orthogonal to few gradients."""
     length = _validate.count("size", size, _SIZE)
     random = np.random.default_rng(_validate.count("seed", seed, SEED))
     found = random.standard_normal(length)
@@ -379,13 +334,9 @@ def canary_projections(sums: ArrayLike, direction: ArrayLike, *, norm: float) ->
         x_t = <s_t, c> / (C |c|)
 
     With a canary of length C in the sum, x_t is 1 more than without; Gaussian noise of multiplier z
-    moves it by ``N(0, z^2)``, and other records by their own part along c, which is not noise.
-
-    Args:
-        sums: Released noisy sums of clipped gradients (the gradient times the expected size of a
-            batch), shape (..., d).
-        direction: The canary c of any length above 0, shape (d,).
-        norm: The clipping norm C.
+    moves it by ``N(0, z^2)``, and other records by their own part along c, which is not noise. Sums
+    are released noisy sums of clipped gradients, of shape (..., d), the direction c a vector of any
+    length above 0, and norm the clipping norm C.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -408,13 +359,8 @@ def canary_scores(projections: ArrayLike, *, noise_multiplier: Any, rate: float 
 
     Where x_t is ``N(0, z_t^2)`` without the canary, and with probability q ``N(1, z_t^2)`` with it,
     independently, no score has a better ROC (Neyman-Pearson): it is the pair that the account of
-    Poisson sampling is exact for, under add-remove.
-
-    Args:
-        projections: The part of each step along the canary in units of the clipping norm, shape
-            (..., steps).
-        noise_multiplier: The noise multiplier z of all steps, or of each, shape (steps,); above 0.
-        rate: The probability q that a step takes the canary, in (0, 1].
+    Poisson sampling is exact for, under add-remove. Projections are of shape (..., steps), the
+    noise multiplier z > 0 of all steps, or of each, and the rate the q in (0, 1].
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -447,10 +393,6 @@ def first_layer_input(weight_gradient: ArrayLike, bias_gradient: ArrayLike) -> A
     learning via additively homomorphic encryption", TIFS 2018, section III; Geiping, Bauermeister,
     Droge and Moeller, "Inverting gradients", NeurIPS 2020, proposition 3.1.
 
-    Args:
-        weight_gradient: The gradient of the weights, shape (outputs, inputs).
-        bias_gradient: The gradient of the biases, shape (outputs,), not all 0.
-
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.first_layer_input([[1.0, 2.0], [-2.0, -4.0]], [0.5, -1.0])
@@ -472,7 +414,8 @@ def nearest_candidate(observed: ArrayLike, candidates: ArrayLike) -> NDArray[np.
     """Return which of several possible gradients is nearest to each that was observed.
 
     Under Gaussian noise of one deviation in all coordinates it is the likeliest candidate, and with
-    a uniform prior over N of them no attack is right more often.
+    a uniform prior over N of them no attack is right more often. Observed gradients are of shape
+    (..., d), candidates, clipped as the release clips, of shape (N, d); the first of equals counts.
 
     Guarantees:
         Let f be the trade-off function of the release under add-remove. Any attack that names the
@@ -480,20 +423,13 @@ def nearest_candidate(observed: ArrayLike, candidates: ArrayLike) -> NDArray[np.
         the record it would be right with probability 1/N, and ``1 - f`` is concave (Hayes,
         Mahloujifar and Balle, "Bounding training data reconstruction in DP-SGD", NeurIPS 2023).
 
-    Args:
-        observed: Observed gradients, shape (..., d).
-        candidates: The gradient of each candidate, clipped as the release clips it, shape (N, d).
-
-    Returns:
-        The number of the candidate, from 0, an array of shape (...); the first of equals.
-
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.nearest_candidate([[0.9, 0.2], [-1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]])
         array([0, 1])
     """
     known = numbers("candidates", candidates, "(candidates, parameters)", fewest=2)
-    axes = "(..., parameters)"
-    seen = numbers("observed", observed, axes, most=_MOST_AXES, last=known.shape[1:])
+    last = known.shape[1:]
+    seen = numbers("observed", observed, "(..., parameters)", most=_MOST_AXES, last=last)
     closeness = seen @ known.T - 0.5 * (known**2).sum(axis=1)
     return np.asarray(np.argmax(closeness, axis=-1))

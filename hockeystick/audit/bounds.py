@@ -65,12 +65,7 @@ def lower_epsilon(
         With probability at least ``confidence`` over trials and seed, the mechanism is not
         (epsilon', delta)-DP for any epsilon' below the value, whatever the attack. The rates are
         bounded by exact binomial laws for any number of trials, rounding errors included.
-        Thresholds and weights are fixed before the scores are seen.
-
-    Edge cases:
-        Constant scores, swapped labels, three scores, or a delta of 1 give 0, the vacuous bound.
-        Infinite scores are compared like all others. Below a confidence of 0.5 the bound is that
-        of 0.5.
+        Infinite scores are compared like all others. Below a confidence of 0.5 it is that of 0.5.
 
     Args:
         scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
@@ -85,8 +80,7 @@ def lower_epsilon(
             never the best of several.
 
     References:
-        Jagielski, Ullman and Oprea, NeurIPS 2020, for audits by Clopper and Pearson's bounds; the
-        region is derived in docs/theory/audit.
+        Jagielski, Ullman and Oprea, NeurIPS 2020; the region is derived in docs/theory/audit.
 
     Example:
         >>> import numpy as np
@@ -118,22 +112,10 @@ def lower_mu(
 
         mu >= PhiInv(p) - PhiInv(q)
 
-    Guarantees:
-        With probability at least ``confidence`` over trials and seed, the mechanism is not mu'-GDP
-        for any mu' below the value. The epsilon that a mu has bounds that of the mechanism only
-        where its trade-off function is that of a Gaussian.
-
-    Arguments are those of ``lower_epsilon``.
-
-    References:
-        Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security
-        2023.
-
-    Example:
-        >>> from hockeystick import audit
-        >>> found = audit.lower_mu([2.0] * 50, [0.0] * 50)
-        >>> 2.0 < found.value < 3.0
-        True
+    With probability at least ``confidence`` over trials and seed, the mechanism is not mu'-GDP for
+    any mu' below the value. The epsilon that a mu has bounds that of the mechanism only where its
+    trade-off function is that of a Gaussian. Arguments are those of ``lower_epsilon`` (Nasr et al.,
+    "Tight auditing of differentially private machine learning", USENIX Security 2023).
     """
     used, rules = _rules_of(scores_in, scores_out, confidence, threshold, share, seed)
     return _proven("mu", rules, mus, float(confidence), used, None)
@@ -145,15 +127,10 @@ def lower_curve(
     """Return points below the attack's curve of true and false positives, which hold together.
 
     There is one for each of the ranks 1, 3, 9, ... of both kinds of scores, by rising ``fpr``.
-    Arguments are those of ``lower_epsilon``.
-
-    Guarantees:
-        With probability at least ``confidence``, for all points at once: the false positive rate
-        of the rule is at most ``fpr`` and its true positive rate at least ``tpr``, so that the best
-        attack's curve passes above every point.
-
-    References:
-        Clopper and Pearson 1934 with the beta law of order statistics, and Bonferroni's inequality.
+    Arguments are those of ``lower_epsilon``. With probability at least ``confidence``, for all
+    points at once, the false positive rate of the rule is at most ``fpr`` and its true positive
+    rate at least ``tpr`` (Clopper and Pearson 1934 with the beta law of order statistics, and
+    Bonferroni's inequality).
 
     Example:
         >>> from hockeystick import audit
@@ -188,17 +165,11 @@ def falsify(
         ``1 - confidence``: f is the certified lower end, for both orders of the neighbours, and the
         rates are bounded by exact binomial laws. ``Consistent`` guarantees nothing.
 
-    Edge cases:
-        Constant scores, swapped labels, or very few are consistent with everything. A plan without
-        noise has f = 0 and is consistent with everything; one that releases nothing has
-        f = 1 - alpha.
-
     The plan is a mechanism, a notion such as ``hs.GDP(1.0)``, or a trade-off function; neighbours
     are those of its adjacency. With a delta a lower bound on epsilon stands beside the verdict, and
     both hold together. Other arguments are those of ``lower_epsilon``.
 
     Raises:
-        ParameterError: As for ``lower_epsilon``, or if the plan is none.
         UnsupportedError: If no privacy loss is known for a part of the plan.
 
     References:
@@ -244,7 +215,7 @@ def _rules_of(
     share: float,
     seed: int,
 ) -> tuple[str, list[Rule]]:
-    """Return the method and its tests on "in" and "out" scores, of which no score has a say."""
+    """Return the method and its tests, in which no score has a say."""
     both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
     alpha, known = error_probability(confidence), mixed_seed(seed, *both)
     weight = real("share", share, _SHARE)
@@ -262,7 +233,6 @@ def _proven(
     method: str,
     delta: float | None,
 ) -> LowerBound:
-    """Return the largest value of an objective that tests prove."""
     value, point = best_of(rules, objective)
     return LowerBound(
         max(value, 0.0),

@@ -113,16 +113,8 @@ def one_run_mu(
 
     With probability at least ``confidence`` the mechanism is not mu'-GDP for any mu' below the
     value. The epsilon that a mu has bounds that of the mechanism only where its trade-off function
-    is that of a Gaussian. Arguments are those of ``one_run``.
-
-    References:
-        Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024.
-
-    Example:
-        >>> from hockeystick import audit
-        >>> scores, included = [1.0] * 500 + [0.0] * 500, [True] * 480 + [False] * 520
-        >>> 0.5 < audit.one_run_mu(scores, included, guesses=1000).value < 3.0
-        True
+    is that of a Gaussian. Arguments are those of ``one_run``, the source is that of
+    ``falsify_one_run``.
     """
     alpha, went = outcomes(scores, included, confidence, guesses, seed)
     return LowerBound(
@@ -149,11 +141,8 @@ def falsify_one_run(
 
     If what ran is what the plan describes, for neighbours that differ in one canary, the answer is
     ``Refuted`` with probability at most ``1 - confidence``. ``Consistent`` guarantees nothing. The
-    plan is as for ``falsify``, other arguments and errors as for ``one_run``.
-
-    References:
-        Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024, with
-        lines that the certified deltas of the plan put below its trade-off function.
+    plan is as for ``falsify``, other arguments as for ``one_run`` (Mahloujifar, Melis and
+    Chaudhuri, "Auditing f-differential privacy in one run", 2024).
 
     Example:
         >>> import hockeystick as hs
@@ -177,7 +166,7 @@ def falsify_one_run(
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """How many canaries there were, how many were guessed, and how many guesses were right."""
+    """How many canaries there were, how many were guessed, and how many of these rightly."""
 
     canaries: int
     made: int
@@ -187,10 +176,8 @@ class Guesses:
 def outcomes(
     scores: ArrayLike, included: ArrayLike, confidence: float, guesses: int | None, seed: int
 ) -> tuple[float, list[Guesses]]:
-    """Return the error probability of each number of guesses, and how it went; or raise.
-
-    Ties are in an order that no one can have arranged.
-    """
+    """Return the error probability of each number of guesses, and how it went."""
+    # Ties are in an order that no one can have arranged.
     known = checked_scores("scores", scores)
     took_part = flags("included", included, (known.size,))
     mixed = mixed_seed(seed, known, took_part.astype(np.float64))
@@ -206,7 +193,6 @@ def outcomes(
 
 
 def _numbers(guesses: int | None, canaries: int) -> list[int]:
-    """Return the numbers of guesses, which no score has a say in."""
     if guesses is not None:
         known = count("guesses", guesses, _GUESSES)
         if known > canaries:
@@ -233,7 +219,7 @@ def inverse_of(f: TradeOff) -> Inverse:
 
 
 def _upper_deltas(profile: Profile, epsilons: Array) -> Array:
-    """Return proven deltas, those that all at once are told the least precisely one by one."""
+    """Return proven deltas, the least precise ones asked one by one."""
     found = profile.at(epsilons)
     width, upper = found.upper - found.lower, found.upper.copy()
     for at in np.argsort(-width)[: np.count_nonzero(width > _WIDE)][:_LINES]:
@@ -302,8 +288,7 @@ def rejected(guesses: Guesses, alpha: float, inverse: Inverse, parameters: Array
     is flipped. Starting with mass alpha at v, the least mass that this asks for below v, step by
     step, must not exceed 1 in all.
 
-    Mahloujifar, Melis and Chaudhuri, ICML 2025 (arXiv 2410.22235), algorithm 3; the least masses
-    are shown to be least in docs/theory/audit.
+    Mahloujifar, Melis and Chaudhuri, ICML 2025 (arXiv 2410.22235), algorithm 3; docs/theory/audit.
     """
     m, made = float(guesses.canaries), guesses.made
     right = np.full(parameters.shape, alpha * guesses.correct / m)
@@ -326,9 +311,7 @@ def largest_rejected(guesses: Guesses, alpha: float, inverse: Inverse) -> float:
         kept = np.flatnonzero(np.logical_not(rejected(guesses, alpha, inverse, grid)))
         steps = int(kept[0]) if kept.size else _PARTS
         low, width = low + width * steps, width / _PARTS
-    if low > 0.0 or bool(rejected(guesses, alpha, inverse, np.zeros(1))[0]):
-        return low
-    return 0.0
+    return low
 
 
 def of_gaussians(rates: Array, mu: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -38,13 +37,9 @@ _MOST_COUNTS: Final = 128
 class Detection:
     """A test that refutes a wrong claim, and with which probability it does.
 
-    Args:
-        trials: Trials of each kind, "in" and "out".
-        fpr: The false positive rate at which to put the threshold.
-        tpr: The true positive rate that the actual mechanism has there, at least.
-        share: The ``share`` to give ``falsify`` beside the threshold.
-        power: A lower end of the probability that ``falsify`` answers ``Refuted``.
-        confidence: The confidence of the refutation.
+    With ``trials`` of each kind, "in" and "out", the threshold put at ``fpr``, where the actual
+    mechanism has at least ``tpr``, and that ``share``, ``falsify`` answers ``Refuted`` with
+    probability at least ``power``, at that ``confidence``.
     """
 
     trials: int
@@ -71,15 +66,10 @@ def trials_needed(
     """Return how many trials of each kind refute a claim, where something else runs.
 
     By exact binomial sums for the best attack on the actual mechanism, at the threshold that tells
-    the two trade-off functions apart best, for ``falsify(..., threshold=..., share=...)``;
-    ``detection`` says which these are. Up to a part in a thousand fewer may do; a weaker attack, or
-    a threshold chosen from the scores, needs more.
-
-    Args:
-        claimed: What is claimed to run: a mechanism, a plan, or a trade-off function.
-        actual: What runs in fact.
-        confidence: The confidence of the refutation, in (0, 1).
-        power: The probability of it, in (0, 1).
+    the two trade-off functions apart best, which ``detection`` names. Up to a part in a thousand
+    fewer may do; a weaker attack, or a threshold chosen from the scores, needs more. Claimed and
+    actual are mechanisms, plans or trade-off functions; confidence, that of the refutation, and
+    power, the probability of it, are in (0, 1).
 
     Example:
         >>> import hockeystick as hs
@@ -98,7 +88,11 @@ def trials_needed(
         high *= 2
         if high > _MOST_TRIALS:
             raise ParameterError("actual", actual, _NOT_WORSE)
-    return _least(enough, high)
+    low = 0
+    while high - low > 1 + high // _PRECISION:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def detection(
@@ -110,13 +104,10 @@ def detection(
 ) -> Detection:
     """Return the test that refutes a claim where something else runs, and its power.
 
-    Guarantees:
-        The power is a proven lower end of the probability that ``falsify`` with a threshold at
-        ``fpr`` and ``share`` answers ``Refuted``, where the best attack on the actual mechanism is
-        run, up to the round-off of SciPy's binomial sums. Where the order of neighbours matters,
-        it is that which is easier to tell apart: the trials may have to call the other one "in".
-
-    Arguments are those of ``trials_needed``, and the trials of each kind, an integer >= 1.
+    The power is a proven lower end for the best attack on the actual mechanism, up to the round-off
+    of SciPy's binomial sums. Where the order of neighbours matters, it is that which is easier to
+    tell apart: the trials may have to call the other one "in". Arguments are those of
+    ``trials_needed``, and the trials of each kind, an integer >= 1.
 
     Example:
         >>> import hockeystick as hs
@@ -144,8 +135,15 @@ class _Test:
     about: int
 
     def power(self, trials: int) -> float:
-        """Return a lower end of the probability of a refutation, by the exact binomial laws."""
-        counts = _likely_counts(trials, self.fpr)
+        """Return a lower end of the probability of a refutation, by the exact binomial laws.
+
+        Counts cover all but a negligible part of the law of false positives, not too many. What
+        lies between two of them is as if it were the larger one, which is harder to refute by.
+        """
+        from scipy.stats import binom
+
+        levels = np.linspace(_TAIL, 1.0 - _TAIL, _MOST_COUNTS)
+        counts = np.unique(np.maximum(binom.ppf(levels, trials, self.fpr), 0.0))
         needed = self._hits_needed(counts, trials)
         above = at_least(counts + 1.0, trials, self.fpr)
         masses = -np.diff(above, prepend=1.0)
@@ -160,22 +158,11 @@ class _Test:
         return np.asarray(needed.max(axis=-1))
 
 
-def _likely_counts(trials: int, rate: float) -> Array:
-    """Return counts that cover all but a negligible part of a binomial law, not too many.
-
-    What lies between two of them is as if it were the larger one, which is harder to refute by.
-    """
-    from scipy.stats import binom
-
-    levels = np.linspace(_TAIL, 1.0 - _TAIL, _MOST_COUNTS)
-    return np.unique(np.maximum(binom.ppf(levels, trials, rate), 0.0))
-
-
 def _best_test(claimed: object, actual: object, alpha: float) -> _Test:
     """Return the test whose rates are the least likely under a claim.
 
-    With n trials of each kind the logarithm of the likelihood ratio is about n times the least sum
-    of the two relative entropies from a point of the actual curve to the claimed one.
+    The logarithm of the likelihood ratio is about n times the least sum of the two relative
+    entropies from a point of the actual curve to the claimed one.
     """
     f, truth = tradeoff_of("claimed", claimed), tradeoff_of("actual", actual)
     rates, others = np.asarray(special.ndtr(_RATES)), np.asarray(special.ndtr(_CLAIMED_RATES))
@@ -189,9 +176,9 @@ def _best_test(claimed: object, actual: object, alpha: float) -> _Test:
     best = int(np.argmax(information))
     if information[best] * _MOST_TRIALS < 1.0:
         raise ParameterError("actual", actual, _NOT_WORSE)
-    direction = of_hits[best, nearest[best]], of_errors[best, nearest[best]]
+    at = best, nearest[best]
     about = max(math.ceil(2.0 / float(information[best])), 2)
-    share = _share(float(direction[0]), float(direction[1]), alpha)
+    share = _share(float(of_hits[at]), float(of_errors[at]), alpha)
     return _Test(f, float(rates[best]), float(hits[best]), share, alpha, about)
 
 
@@ -209,11 +196,3 @@ def _share(of_hits: float, of_errors: float, alpha: float) -> float:
         return a * a * of_hits / total + b * b * of_errors / total
 
     return min(_SHARES, key=width)
-
-
-def _least(enough: Callable[[int], bool], high: int) -> int:
-    low = 0
-    while high - low > 1 + high // _PRECISION:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high

@@ -76,19 +76,14 @@ class Rule:
         of_errors, of_hits = int(counts.error_trials), int(counts.hit_trials)
         if self.side == "out":
             fpr, tpr = float(corners.q[at]), float(corners.p[at])
-            wrong, right = (errors, of_errors), (hits, of_hits)
+            wrong, out, right, of_in = errors, of_errors, hits, of_hits
         else:
             fpr, tpr = float(corners.miss[at]), float(corners.rest[at])
-            wrong, right = (of_hits - hits, of_hits), (of_errors - errors, of_errors)
+            wrong, out, right, of_in = of_hits - hits, of_hits, of_errors - errors, of_errors
+        rule = f"score {'>' if self.above else '>='} {self.threshold:.6g}"
+        where = rule, self.threshold, fpr, tpr
         return OperatingPoint(
-            f"score {'>' if self.above else '>='} {self.threshold:.6g}",
-            self.threshold,
-            fpr,
-            tpr,
-            false_positives=wrong[0],
-            out_trials=wrong[1],
-            true_positives=right[0],
-            in_trials=right[1],
+            *where, false_positives=wrong, out_trials=out, true_positives=right, in_trials=of_in
         )
 
 
@@ -230,6 +225,8 @@ CELLS: Final = 256
 _LARGEST_ALPHA: Final = 0.5
 _NODES: Final = 80
 _BISECTIONS: Final = 60
+# They take longer than the integrals.
+_nodes: Final = cache(np.polynomial.legendre.leggauss)
 
 Levels: TypeAlias = tuple[Array, Array]
 
@@ -310,7 +307,7 @@ def _axes(alpha: float, share: float) -> tuple[float, float]:
 
 
 def _axes_of(total: float, share: float) -> tuple[float, float]:
-    """Return the axes a and b of which ``Phi(-a) + Phi(-b)`` is a total."""
+    """Return a and b of ``Phi(-a) + Phi(-b)``."""
     return -float(special.ndtri((1.0 - share) * total)), -float(special.ndtri(share * total))
 
 
@@ -320,18 +317,12 @@ def outside_probability(a: float, b: float) -> float:
     ``Phi(-b)/2 + Phi(-a) + integral over u in (0, a) of phi(u) Phi(-b sqrt(1 - u^2/a^2))``, by
     Gauss and Legendre in the angle, in which the integrand is entire.
     """
-    nodes, weights = _rule()
+    nodes, weights = _nodes(_NODES)
     angle = 0.25 * math.pi * (nodes + 1.0)
     density = np.exp(-0.5 * (a * np.sin(angle)) ** 2) / math.sqrt(2.0 * math.pi)
     inner = density * special.ndtr(-b * np.cos(angle)) * a * np.cos(angle)
     integral = 0.25 * math.pi * float(weights @ inner)
     return 0.5 * float(special.ndtr(-b)) + float(special.ndtr(-a)) + integral
-
-
-@cache
-def _rule() -> tuple[Array, Array]:
-    """Return the nodes and weights of Gauss and Legendre, which take longer than the integrals."""
-    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def epsilons(delta: float) -> Objective:

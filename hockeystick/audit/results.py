@@ -22,15 +22,9 @@ NO_PROOF: Final = "consistent is not a proof of privacy"
 class OperatingPoint:
     """A test of who took part, and the point of its confidence region that decides.
 
-    Args:
-        rule: When the test says "in", in words.
-        threshold: The score it compares with.
-        fpr: The false positive rate of the deciding point, rounded up.
-        tpr: The true positive rate of that point, rounded down.
-        false_positives: How many of the "out" trials count as false positives, at most.
-        out_trials: Of how many.
-        true_positives: How many of the "in" trials count as true positives, at least.
-        in_trials: Of how many.
+    ``rule`` says when the test says "in". ``fpr``, the false positive rate of the deciding point,
+    is rounded up, ``tpr`` down; at most ``false_positives`` of ``out_trials`` and at least
+    ``true_positives`` of ``in_trials`` count as such.
     """
 
     rule: str
@@ -103,20 +97,15 @@ class LowerBound:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the trials say of a claim.
+    """What the trials say of a claim; what ``LowerBound`` has too is the same.
 
     Args:
         claim: What was claimed, in words.
-        confidence: The confidence that was asked for.
-        theorem: What proves a refutation, and what was fixed in advance.
-        method: The method that was used.
         point: The test that decides, or came nearest; None for an audit in one run.
         claimed_tpr: The largest true positive rate that the claim allows at ``point.fpr``,
             rounded up; None for an audit in one run.
         epsilon: A lower bound from the same trials, where a delta was given.
         claimed_epsilon: What the plan has at that delta, proven.
-        trials: How many scores were given, of both kinds.
-        assumptions: What must hold of the trials, as sentences.
     """
 
     claim: str
@@ -140,10 +129,8 @@ class Verdict:
 class Refuted(Verdict):
     """The trials contradict what was claimed: with probability at least ``confidence`` it is false.
 
-    Guarantees:
-        Were the claim true, the trials would have led here with probability at most
-        ``1 - confidence``. The plan, its implementation, the adjacency of the trials or an
-        assumption about them is wrong; which one, the trials do not say.
+    The plan, its implementation, the adjacency of the trials or an assumption about them is wrong;
+    which one, the trials do not say.
     """
 
     __slots__ = ()
@@ -164,11 +151,7 @@ class Refuted(Verdict):
 
 @final
 class Consistent(Verdict):
-    """The trials do not contradict what was claimed; consistent is not a proof of privacy.
-
-    Guarantees:
-        None: a stronger attack, or more trials, may refute the claim.
-    """
+    """The trials do not contradict what was claimed; a stronger attack, or more, may do so."""
 
     __slots__ = ()
 

@@ -66,9 +66,8 @@ def numbers(
     if last and found.shape[-len(last) :] != last:
         told = f"an array of shape {found.shape}"
         raise ParameterError(name, told, f"{allowed}, of shape {last}")
-    if not np.isfinite(found).all():
-        count = int(np.sum(~np.isfinite(found)))
-        raise ParameterError(name, f"{count} that are not finite", allowed)
+    if infinite := int(np.sum(~np.isfinite(found))):
+        raise ParameterError(name, f"{infinite} that are not finite", allowed)
     return found
 
 
@@ -86,13 +85,11 @@ def flags(name: str, values: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 def checked_scores(name: str, values: ArrayLike) -> Array:
     """Return scores as floats, or raise; infinite ones are only compared, as all others."""
     scores = _as_array(name, values, _ALLOWED)
-    if scores.dtype.kind not in _REAL or scores.ndim != 1 or not scores.size:
+    usual = scores.dtype.kind in _REAL and scores.ndim == 1 and scores.size > 0
+    if not usual or np.isnan(scores).any():
         raise ParameterError(name, values, _ALLOWED)
     with np.errstate(over="ignore"):
-        scores = scores.astype(np.float64)
-    if np.isnan(scores).any():
-        raise ParameterError(name, values, _ALLOWED)
-    return scores
+        return scores.astype(np.float64)
 
 
 def error_probability(confidence: object) -> float:
@@ -106,8 +103,7 @@ def error_probability(confidence: object) -> float:
 def mixed_seed(seed: object, *given: NDArray[Any]) -> int:
     """Return a seed that depends on all that was given, too, or raise.
 
-    With a seed alone, ties would fall in the same way in all audits of as many scores, and the
-    error probability of those could be anything: it would be right over seeds only.
+    With a seed alone, ties would fall in the same way in all audits of as many scores.
     """
     digest = hashlib.blake2b(count("seed", seed, SEED).to_bytes(8, "little"), digest_size=16)
     for one in given:
@@ -119,12 +115,7 @@ def mixed_seed(seed: object, *given: NDArray[Any]) -> int:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """An attack's scores, each with whether the record took part, in the order of the file.
-
-    Args:
-        scores: The scores, float64 of shape (m,); the larger, the surer that the record took part.
-        included: Whether it did, bool of shape (m,).
-    """
+    """An attack's scores, each with whether the record took part, in the order of the file."""
 
     scores: Array
     included: NDArray[np.bool_]
@@ -146,14 +137,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
     A CSV file has columns ``score`` and ``included`` (1 or 0, true or false, yes or no, in or out);
     others are ignored. An NPZ file has either the same two arrays, or ``scores_in`` and
     ``scores_out``. An NPY file is an array of shape (m, 2), score and inclusion. Pickled objects
-    are refused.
-
-    Args:
-        path: A file that ends in .csv, .npy or .npz.
-
-    Raises:
-        ParameterError: If the name ends otherwise.
-        HockeystickError: If the file cannot be read, or has something else.
+    are refused. ``HockeystickError`` says what cannot be read.
 
     Example:
         >>> from pathlib import Path
@@ -198,7 +182,7 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
 
 
 def _rows_of_csv(file: Path) -> list[tuple[Any, Any]]:
-    """Return score and inclusion of each row, as texts, or raise."""
+    """Return score and inclusion of each row, or raise."""
     with open(file, encoding="utf-8-sig", newline="") as text:
         rows = csv.DictReader(text, strict=True)
         names = list(rows.fieldnames or ())

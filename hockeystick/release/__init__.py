@@ -9,8 +9,9 @@ Each function is of a mechanism, which it takes first: what is run is what is ac
 - ``BudgetExhausted`` where what is charged refuses: nothing is drawn then;
 - ``OSError`` where the operating system has no random bits to give: the charge stays.
 
-**Exact** means: if the bits are ideal, the distribution is that of the mechanism, to the last
-probability, and nothing that is released depends on how floats are rounded.
+The guarantee is that of the mechanism. **Exact** means: if the bits are ideal, the distribution is
+the mechanism's, to the last probability, and nothing that is released depends on how floats are
+rounded; of scales and sensitivities the float and the decimal reading are both covered.
 """
 
 import lazy_loader

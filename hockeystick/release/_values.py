@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import largest_reading
@@ -27,7 +25,7 @@ from hockeystick.release.samplers.real_noise import SCALE
 
 _Kind = TypeVar("_Kind", bound=Mechanism)
 
-_SENSITIVITY: Final = Domain(
+_SENSITIVITY: Final = _validate.Domain(
     symbol="D", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
 )
 # Sums of two such integers fit 64 bits, noise of 2^61 and less included.
@@ -42,7 +40,6 @@ _ADDED_BITS: Final = 16
 
 
 def of_kind(mechanism: Any, kind: type[_Kind]) -> _Kind:
-    """Return a mechanism of the kind that a function is for, or raise."""
     if not isinstance(mechanism, kind):
         raise ParameterError("mechanism", mechanism, f"a {kind.__name__}")
     return mechanism
@@ -95,7 +92,7 @@ def numbers(name: str, values: Any) -> Floats:
 
 
 def shaped(name: str, values: Any, allowed: str, fits: Callable[[Floats], Any]) -> Floats:
-    """Return finite numbers whose array fits, or raise without showing them."""
+    """Return finite numbers whose array fits, or raise."""
     array = numbers(name, values)
     if not fits(array):
         raise ParameterError(name, f"an array of shape {array.shape}", allowed)
@@ -103,12 +100,10 @@ def shaped(name: str, values: Any, allowed: str, fits: Callable[[Floats], Any]) 
 
 
 def row_of(name: str, values: Any, size: int) -> Floats:
-    """Return a row of so many finite numbers, or raise."""
     return shaped(name, values, f"a row of {size:,} numbers", lambda row: row.shape == (size,))
 
 
 def rows_of_length(name: str, values: Any, length: int) -> Floats:
-    """Return rows of so many finite numbers each, or raise."""
     allowed = f"rows of {length} numbers"
     return shaped(name, values, allowed, lambda a: a.ndim == 2 and a.shape[1] == length)
 
@@ -129,21 +124,20 @@ def sensitivity_of(value: Any) -> Fraction:
     return max(reading, Fraction(value)) if isinstance(value, Rational | Decimal) else reading
 
 
-def set_numbers(made: Any, **domains: Domain) -> None:
+def set_numbers(made: Any, **domains: _validate.Domain) -> None:
     """Set fields of a frozen dataclass to numbers of their domains, or raise."""
     for name, domain in domains.items():
         object.__setattr__(made, name, _validate.real(name, getattr(made, name), domain))
 
 
 def yes_or_no(name: str, value: Any) -> bool:
-    """Return True or False, or raise where it is neither."""
     if not isinstance(value, bool):
         raise ParameterError(name, value, "True or False")
     return value
 
 
 def _are_floats(values: Any, array: np.ndarray) -> bool:
-    """Return whether no integer was rounded where an array of floats was made of a sequence."""
+    """Return whether an array of floats was made of a sequence without rounding its integers."""
     if not isinstance(values, list | tuple) or _within(array, _EXACT - 1):
         return True
     parts = map(np.asarray, values)
@@ -161,23 +155,16 @@ def _described(array: np.ndarray) -> str:
     return f"{array.dtype} {array.shape}"
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The multiples of ``2^exponent``, so fine that rounding costs next to no noise.
-
-    The sensitivity is how far an answer on the grid moves between neighbours, in steps; scale, that
-    of the noise in steps.
-    """
+class Grid(NamedTuple):
+    """The multiples of ``2^exponent``; sensitivity and scale of the noise are in such steps."""
 
     exponent: int
     sensitivity: Fraction
     scale: float
 
     def steps(self, name: str, values: Floats) -> Integers:
-        """Return numbers rounded to the grid, each by at most half a step, in steps; or raise.
-
-        A power of two times a float is exact wherever the result is at least one step.
-        """
+        """Return numbers rounded to the grid, each by at most half a step, in steps; or raise."""
+        # A power of two times a float is exact wherever the result is at least one step.
         with np.errstate(over="ignore", under="ignore"):
             rounded = np.rint(np.ldexp(values, -self.exponent))
         if not bool((np.abs(rounded) <= MOST).all()):

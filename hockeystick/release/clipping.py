@@ -2,14 +2,15 @@
 
 Whoever trains draws the batch and counts it. Gradients have a row for each example, of this example
 alone; one without a finite length counts as 0, and no examples give pure noise. Under add-remove
-and zero-out a step is its ``mechanism``, of a batch: sums are of integers with exact noise, each
-example's decided by it alone, and what follows from what is released is post-processing. Clipping
-norms are from 1e-24 to 1e24, noise multipliers up to ``2^21``. A sum is to be divided by a public
+and zero-out a step is its ``mechanism``, of a batch: sums are of integers with exact noise, and
+what follows from them is post-processing. Clipping norms C are from 1e-24 to 1e24, noise
+multipliers up to ``2^21``, m is the expected size of a batch. A sum is to be divided by a public
 number.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields, replace
@@ -30,25 +31,14 @@ from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.release._values import of_kind, set_numbers
 from hockeystick.release.counting import Charged, book, checked_charge
-from hockeystick.release.noise.clipped_sum import (
-    LENGTH,
-    NOISE,
-    NORM,
-    UNITS,
-    check_noise,
-    gradient_rows,
-    noisy_clipped_sum,
-    noisy_integers,
-)
-from hockeystick.release.samplers import Bits, permutation, secret_bits
-from hockeystick.release.samplers.bits import POSITIVE, Floats
+from hockeystick.release.noise import clipped_sum
+from hockeystick.release.noise.clipped_sum import LENGTH, NOISE, NORM, UNITS, noisy_clipped_sum
+from hockeystick.release.samplers.bits import POSITIVE, Bits, Floats, permutation, secret_bits
 
 _KEEP: Final = Domain(symbol="k", low=0, high=1, low_open=True, typical=(0.1, 0.9))
 _EXPECTED: Final = Domain(symbol="m", low=1e-24, high=2.0**30, typical=(16, 4096), whole=False)
 _STEP_SIZE: Final = Domain(symbol="eta", low=0, high=10, typical=(0.001, 0.5))
 _SHARE: Final = Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9))
-_RATE: Final = Domain(symbol="rho", low=1e-24, high=1e24, typical=(0.001, 10))
-_DECAY: Final = Domain(symbol="beta", low=0, high=1, typical=(0.9, 0.999))
 _VARIANCE: Final = Domain(symbol="h", low=1e-300, high=1e300, typical=(1e-12, 1), whole=False)
 _SIGMA: Final = Domain(
     symbol="sigma", low=0, high=math.inf, low_open=True, high_open=True, typical=(1, 100)
@@ -76,10 +66,9 @@ def layered_sum(
 
         G_l = sum_i clip(g_il, C_l) + N(0, (z_l C_l)^2 I),    l = 1..M.
 
-    One example moves each sum by at most its C_l, and all M of them: together they are
-    ``JointGaussian((z_1, ..., z_M))``, one Gaussian of ``z^-2 = sum z_l^-2``. The same z in each
-    layer costs what ``z / sqrt(M)`` does in one: no M separate guarantees of z, nor one (McMahan,
-    Ramage, Talwar and Zhang, ICLR 2018, section 3).
+    One example moves each sum by at most its C_l: together they are ``JointGaussian((z_1, ...,
+    z_M))``, one Gaussian of ``z^-2 = sum z_l^-2``. The same z in each layer costs what ``z /
+    sqrt(M)`` does in one (McMahan, Ramage, Talwar and Zhang, ICLR 2018, section 3).
 
     Example:
         >>> import hockeystick as hs
@@ -91,13 +80,13 @@ def layered_sum(
     if not isinstance(layers, list | tuple) or len(layers) != len(noises):
         allowed = f"a list of {len(noises)} arrays, one for each noise multiplier of the mechanism"
         raise ParameterError("layers", type(layers).__name__, allowed)
-    parts = [gradient_rows("layers", one) for one in layers]
+    parts = [clipped_sum.gradient_rows("layers", one) for one in layers]
     if len({len(one) for one in parts}) != 1:
         raise ParameterError("layers", [len(one) for one in parts], "rows of the same examples")
     lengths = _validate.reals("norms", norms, LENGTH)
     if len(lengths) != len(parts):
         raise ParameterError("norms", norms, f"one for each of {len(parts)} layers")
-    check_noise(noises, UNITS)
+    clipped_sum.check_noise(noises, UNITS)
     book(checked_charge(charge), mechanism)
     of_each = zip(parts, lengths, noises, strict=True)
     return [noisy_clipped_sum(rows, norm, noise, bits) for rows, norm, noise in of_each]
@@ -115,15 +104,9 @@ def randomly_pruned_sum(
     """Return the noisy sum of clipped gradients in randomly chosen coordinates, zeros elsewhere.
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
-    keep in (0, 1]. What is clipped is what is kept, so that one example moves the sum by at most C.
-    K is drawn before any gradient is looked at; pruning is no privacy by itself (Wei et al.,
-    "Securing Distributed SGD against Gradient Leakage Threats", 2023, section 4.1).
-
-    Example:
-        >>> import hockeystick as hs
-        >>> found = hs.release.randomly_pruned_sum(hs.Gaussian(1), [[1] * 10], norm=1, keep=0.25)
-        >>> int((found != 0).sum())
-        3
+    keep in (0, 1]. What is clipped is what is kept. K is drawn without the gradients; pruning is no
+    privacy by itself (Wei et al., "Securing Distributed SGD against Gradient Leakage Threats",
+    2023, section 4.1).
     """
     rows, length, count = _pruned(mechanism, gradients, norm, keep)
     book(checked_charge(charge), mechanism)
@@ -146,8 +129,7 @@ def selective_sum(
 
     Of ``sum_i clip(g_i, C) + N(0, (z C)^2 I)`` the ``ceil(keep d)`` entries that are largest in
     size: post-processing. Selective SGD as published (Shokri and Shmatikov, CCS 2015; Wei et al.
-    2023, section 4.1) chooses by the gradients themselves; which ones are chosen then shows without
-    any noise, and for no epsilon is that private.
+    2023, section 4.1) chooses by the gradients themselves, which for no epsilon is private.
 
     Example:
         >>> import hockeystick as hs
@@ -164,29 +146,24 @@ def selective_sum(
 
 
 def _pruned(mechanism: Any, gradients: Any, norm: Any, keep: Any) -> tuple[Floats, float, int]:
-    known, rows = of_kind(mechanism, Gaussian), gradient_rows("gradients", gradients)
+    known, rows = of_kind(mechanism, Gaussian), clipped_sum.gradient_rows("gradients", gradients)
     share = decimal(_validate.real("keep", keep, _KEEP))
-    check_noise((known.noise_multiplier,), UNITS)
+    clipped_sum.check_noise((known.noise_multiplier,), UNITS)
     return rows, _validate.real("norm", norm, LENGTH), math.ceil(share * rows.shape[1])
 
 
-def _moved(
-    norm: float, exponent: float, low: float = LENGTH.low, high: float = LENGTH.high
-) -> float:
-    """Return ``norm exp(exponent)``, kept within two lengths."""
-    return min(max(norm * math.exp(min(max(exponent, -_MOST), _MOST)), low), high)
-
-
-# Rules for the clipping norm of a training loop, on floats; the arrays are those of the loop.
+def _moved(norm: float, exponent: float) -> float:
+    """Return ``norm exp(exponent)``, kept within the lengths that can be clipped to."""
+    moved = norm * math.exp(min(max(exponent, -_MOST), _MOST))
+    return min(max(moved, LENGTH.low), LENGTH.high)
 
 
 class Clip:
     """A rule for the clipping norm; what it releases is paid for out of the plan's own noise.
 
-    A second query of a step's batch is released with noise of its own, and the gradients' noise is
-    raised until both together cost what the plan's ``noise_multiplier`` does: in units of their
-    sensitivities both are one Gaussian release, ``z^-2 = z_gradients^-2 + z_query^-2``. So the
-    account of the plan holds as it is, whatever the sampling.
+    A second query of a step's batch has noise of its own, and the gradients' noise is raised until
+    both cost what the plan's ``noise_multiplier`` does: in units of their sensitivities they are
+    one Gaussian release, ``z^-2 = z_gradients^-2 + z_query^-2``. So the account of the plan holds.
     """
 
     __slots__ = ()
@@ -210,14 +187,14 @@ class Clip:
         return norm
 
     def _within(self, norm: float, exponent: float) -> float:
-        low, high = self.norm / _REACH, self.norm * _REACH
-        return _moved(norm, min(max(exponent, -1.0), 1.0), low, high)
+        moved = norm * math.exp(min(max(exponent, -1.0), 1.0))
+        return min(max(moved, self.norm / _REACH), self.norm * _REACH)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Constant(Clip):
-    """One clipping norm C >= 1e-24 throughout, for the whole gradient or shared out to the layers.
+    """One clipping norm C >= 1e-24 throughout.
 
     ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
     ``C/sqrt(L)``, so that an example's whole gradient is within C.
@@ -237,12 +214,7 @@ class Quantile(Clip):
 
     The steps are those of ``hs.release.QuantileClipping``, from C = norm on, with the gradients'
     noise ``hs.calibration.clipping_noise(z, bit_noise)`` in place of the plan's z. Quantile and
-    rate are in [0, 1], and bit_noise is a finite number above half of z.
-
-    Example:
-        >>> from hockeystick.release.clipping import Quantile
-        >>> Quantile(1.0, bit_noise=5.0)
-        Quantile(norm=1.0, quantile=0.5, rate=0.2, bit_noise=5.0)
+    rate are in [0, 1], and bit_noise is above half of z.
     """
 
     norm: float
@@ -267,8 +239,7 @@ class Online(Clip):
 
     The steps are those of ``hs.release.OnlineClipping``, from C = norm on, without its learning
     rate. Gradients get inflation > 1 times the plan's noise multiplier z, and directions ``(1 -
-    inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). It is derived for SGD; rate is in [0,
-    1].
+    inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). Rate is in [0, 1].
     """
 
     norm: float
@@ -286,9 +257,6 @@ class Online(Clip):
         return self._within(norm, math.copysign(self.rate, seen) if seen else 0.0)
 
 
-# The same rules as steps on rows of numpy.
-
-
 class Clipping(ABC):
     """How a step of DP-SGD clips and adds noise, and how that follows from the steps before."""
 
@@ -304,15 +272,11 @@ class Clipping(ABC):
     ) -> tuple[Floats, Self]:
         """Return the noisy mean gradient of a batch, and the clipping of the next step.
 
-        Expected is the public expected size m of a batch, at least 1e-24, never the size that was
-        drawn. Gradients are as long as in the step before.
+        Expected is the public m, at least 1e-24, never the size that was drawn. Gradients are as
+        long as in the step before.
         """
-        rows = gradient_rows("gradients", gradients, self._length)
+        rows = clipped_sum.gradient_rows("gradients", gradients)
         return self._step(rows, _validate.real("expected", expected, _EXPECTED), bits)
-
-    @property
-    def _length(self) -> int | None:
-        return None
 
     @abstractmethod
     def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, Self]: ...
@@ -323,23 +287,17 @@ class Clipping(ABC):
 class QuantileClipping(Clipping):
     """DP-SGD's sum of gradients, with a clipping norm that follows a quantile of their lengths.
 
-    Each step releases, of the same batch B with m its expected size,
+    Each step releases, of the same batch,
 
         g = (sum clip(g_i, C) + N(0, (z C)^2 I)) / m,
         b = (sum (1[|g_i| <= C] - 1/2) + N(0, s^2)) / m + 1/2,
 
-    and the next norm is ``C exp(-eta (b - gamma))``. An example in the batch moves the first sum by
-    at most C, and the second by exactly 1/2: a step is ``JointGaussian((z, 2 s))``, and a plan of
-    noise multiplier nu covers those where ``z^-2 + (2 s)^-2 <= nu^-2``
-    (``hs.calibration.clipping_noise``). A row without a finite length counts as clipped (Andrew,
-    Thakkar, McMahan and Ramaswamy, NeurIPS 2021, algorithm 1 and theorem 1).
-
-    Args:
-        norm: The first clipping norm C.
-        quantile: The share gamma of gradients that is to stay unclipped, in [0, 1].
-        gradient_noise: z, the noise multiplier of the gradients' sum.
-        bit_noise: s, the standard deviation of the noise on the sum of bits, in [0, 2^21].
-        step_size: eta, how fast the norm follows, in [0, 10].
+    and the next norm is ``C exp(-eta (b - gamma))``. An example moves the first sum by at most C,
+    and the second by exactly 1/2: a step is ``JointGaussian((z, 2 s))``, and a plan of noise
+    multiplier nu covers those where ``z^-2 + (2 s)^-2 <= nu^-2``
+    (``hs.calibration.clipping_noise``). A row without a finite length counts as clipped. The fields
+    are C, the share gamma in [0, 1] that is to stay unclipped, z, s in [0, 2^21], and eta in [0,
+    10] (Andrew, Thakkar, McMahan and Ramaswamy, NeurIPS 2021, algorithm 1 and theorem 1).
 
     Example:
         >>> import hockeystick as hs
@@ -365,16 +323,14 @@ class QuantileClipping(Clipping):
 
     def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, QuantileClipping]:
         noisy = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits)
-        share = 0.5 + 0.5 * self._halves(rows, bits) / size
-        norm = _moved(self.norm, -self.step_size * (share - self.quantile))
-        return noisy / size, replace(self, norm=norm)
-
-    def _halves(self, rows: Floats, bits: Bits) -> float:
-        """Return twice the noisy sum of bits: 1 for a gradient that stays, -1 for another."""
         with np.errstate(over="ignore", invalid="ignore"):
             within = np.linalg.norm(rows, axis=1) <= self.norm
+        # Twice the sum of bits: 1 for a gradient that stays, -1 for another.
         total = np.array([2 * int(within.sum()) - len(rows)], dtype=np.int64)
-        return math.fsum(noisy_integers(total, 1, 2.0 * self.bit_noise, bits))
+        halves = clipped_sum.noisy_integers(total, 1, 2.0 * self.bit_noise, bits)
+        share = 0.5 + 0.5 * float(halves[0]) / size
+        norm = _moved(self.norm, -self.step_size * (share - self.quantile))
+        return noisy / size, replace(self, norm=norm)
 
 
 @final
@@ -382,7 +338,7 @@ class QuantileClipping(Clipping):
 class OnlineClipping(Clipping):
     """DP-SGD's sum of gradients, with a clipping norm and a learning rate that descend too.
 
-    Each step releases, of the same batch with m its expected size,
+    Each step releases, of the same batch,
 
         g_t = (sum clip(g_i, C_t) + N(0, (z_g C_t)^2 I)) / m,
         q_t = (sum 1[|g_i| > C_t] g_i/|g_i| + N(0, z_q^2 I)) / m,
@@ -392,19 +348,13 @@ class OnlineClipping(Clipping):
         C_(t+1)   = C_t   exp(rho_c sign(g_t . q_(t-1))),
         rho_(t+1) = rho_t exp(rho_r sign(g_t . g_(t-1))).
 
-    An example in the batch moves the first sum by at most C_t and the second by at most 1: a step
-    is ``JointGaussian((z_g, z_q))``, and a plan of noise multiplier nu covers those where ``z_g^-2
-    + z_q^-2 <= nu^-2`` (``hs.calibration.joint_noise``). This is algorithm 3 with proposition 1 of
+    An example moves the first sum by at most C_t and the second by at most 1: a step is
+    ``JointGaussian((z_g, z_q))``, and a plan of noise multiplier nu covers those where ``z_g^-2 +
+    z_q^-2 <= nu^-2`` (``hs.calibration.joint_noise``). This is algorithm 3 with proposition 1 of
     Galli, "Sense and Sensitivity" (PhD thesis), whose line 13 adds noise of z_g to q in place of
-    z_q, and whose equations 3.17 and 3.18 noise the means, its algorithm the sums, as here.
-
-    Args:
-        norm: The first clipping norm C.
-        learning_rate: The first learning rate rho, from 1e-24 to 1e24.
-        gradient_noise: z_g, the noise multiplier of the gradients' sum.
-        direction_noise: z_q, that of the sum of directions.
-        norm_rate: rho_c, in [0, 10].
-        learning_rate_rate: rho_r, in [0, 10]; 0 keeps the learning rate.
+    z_q, and whose equations 3.17 and 3.18 noise the means, its algorithm the sums, as here. The
+    fields are C, the learning rate rho from 1e-24 to 1e24, z_g, z_q, and rho_c and rho_r in [0,
+    10].
 
     Example:
         >>> import hockeystick as hs
@@ -426,25 +376,23 @@ class OnlineClipping(Clipping):
     def __post_init__(self) -> None:
         noises = {"gradient_noise": NOISE, "direction_noise": NOISE}
         rates = {"norm_rate": _STEP_SIZE, "learning_rate_rate": _STEP_SIZE}
-        set_numbers(self, norm=LENGTH, learning_rate=_RATE, **noises, **rates)
+        set_numbers(self, norm=LENGTH, learning_rate=LENGTH, **noises, **rates)
 
     @property
     def mechanism(self) -> JointGaussian:
         return JointGaussian((self.gradient_noise, self.direction_noise))
 
-    @property
-    def _length(self) -> int | None:
-        return None if self._before is None else len(self._before[0])
-
     def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, OnlineClipping]:
+        if self._before is not None:
+            rows = clipped_sum.gradient_rows("gradients", rows, len(self._before[0]))
         directions = _directions(rows, self.norm)
         gradient = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits) / size
         direction = noisy_clipped_sum(directions, 1.0, self.direction_noise, bits) / size
         norm, rate = self.norm, self.learning_rate
         if self._before is not None:
             before, its_direction = self._before
-            norm = _moved(norm, self.norm_rate * _sign(gradient, its_direction))
-            rate = _moved(rate, self.learning_rate_rate * _sign(gradient, before))
+            norm = _moved(norm, self.norm_rate * float(np.sign(gradient @ its_direction)))
+            rate = _moved(rate, self.learning_rate_rate * float(np.sign(gradient @ before)))
         after = replace(self, norm=norm, learning_rate=rate)
         object.__setattr__(after, "_before", (gradient.copy(), direction))
         return gradient, after
@@ -458,17 +406,12 @@ def _directions(rows: Floats, norm: float) -> Floats:
     return np.where(clipped[:, None], rows, 0.0) / unit
 
 
-def _sign(first: Floats, second: Floats) -> float:
-    return float(np.sign(first @ second))
-
-
 @final
 @dataclass(frozen=True, slots=True, init=False, eq=False)
 class CoordinateClipping(Clipping):
     """DP-SGD's sum of gradients, shifted and scaled in each coordinate before it is clipped.
 
-    With a and b > 0 of d entries, of which nothing but the steps before decides, and m the expected
-    size of a batch, each step releases
+    With a and b > 0 of d entries, of which nothing but the steps before decides, each step releases
 
         w = (sum clip((g_i - a) / b, 1) + N(0, z^2 I)) / m,    g = a + b w.
 
@@ -477,14 +420,8 @@ class CoordinateClipping(Clipping):
     sum_j s_j)`` with ``s = sqrt(v)``, which makes the noise least. A step is ``Gaussian(z)``: an
     example moves the sum by at most 1, whatever a and b are; a row without a finite length counts
     as a (Pichapati, Suresh, Yu, Reddi and Kumar, "AdaCliP", 2019, algorithm 1; some libraries call
-    AdaClip what is ``QuantileClipping`` here).
-
-    Args:
-        dimension: The number d of entries of a gradient, an integer >= 1.
-        noise_multiplier: z.
-        decays: beta_1 and beta_2, each in [0, 1].
-        variances: h_1 and h_2, the least and the largest variance of an entry, both > 0; the first
-            one is ``sqrt(h_1 h_2)``.
+    AdaClip what is ``QuantileClipping`` here). Arguments are d, z, beta_1 and beta_2 in [0, 1], and
+    h_1 and h_2 > 0, the least and the largest variance of an entry, at first ``sqrt(h_1 h_2)``.
 
     Example:
         >>> import hockeystick as hs
@@ -509,7 +446,7 @@ class CoordinateClipping(Clipping):
     ) -> None:
         count = _validate.count("dimension", dimension, POSITIVE)
         noise = _validate.real("noise_multiplier", noise_multiplier, NOISE)
-        known = _pair("decays", decays, _DECAY)
+        known = _pair("decays", decays, _SHARE)
         least, most = _pair("variances", variances, _VARIANCE)
         if not least <= most:
             raise ParameterError("variances", variances, "the least one first")
@@ -524,15 +461,12 @@ class CoordinateClipping(Clipping):
 
     @property
     def scale(self) -> Floats:
-        """What each entry is divided by: b, which is proportional to ``v^(1/4)``."""
+        """What each entry is divided by: b."""
         deviation = np.sqrt(self.variance)
         return np.asarray(np.sqrt(deviation * deviation.sum()))
 
-    @property
-    def _length(self) -> int:
-        return len(self.center)
-
     def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, CoordinateClipping]:
+        rows = clipped_sum.gradient_rows("gradients", rows, len(self.center))
         scale, (first, second) = self.scale, self.decays
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = (rows - self.center) / scale
@@ -540,15 +474,13 @@ class CoordinateClipping(Clipping):
         gradient = self.center + scale * (noisy / size)
         deviation = scale * self.noise_multiplier / size
         own = np.clip((gradient - self.center) ** 2 - deviation**2, *self.variances)
-        length, noise = len(self.center), self.noise_multiplier
-        after = CoordinateClipping(length, noise, self.decays, self.variances)
+        after = copy.copy(self)
         object.__setattr__(after, "center", first * self.center + (1 - first) * gradient)
         object.__setattr__(after, "variance", second * self.variance + (1 - second) * own)
         return gradient, after
 
 
 def _pair(name: str, values: Any, domain: Domain) -> tuple[float, float]:
-    """Return two numbers of a domain, or raise."""
     found = _validate.reals(name, values, domain)
     if len(found) != 2:
         raise ParameterError(name, values, "two numbers")

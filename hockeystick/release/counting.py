@@ -26,7 +26,7 @@ from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.mechanisms.training.schedules import Values
 
 _OF_THIS: Final = (
-    "an account of this very plan, of a run that is private or not as this one is, in the same "
+    "that of this very plan, of a run that is private or not as this one is, in the same "
     "arithmetic, and on the same ledger by the same key, or on none"
 )
 _WHOLE: Final = "a file without NULs: this one is damaged, as by a loss of power"
@@ -51,16 +51,13 @@ def checked_charge(charge: Any) -> Charged | None:
 
 
 def book(charge: Charged | None, mechanism: Mechanism) -> None:
-    """Charge for a mechanism that is about to run; whoever refuses raises, and nothing is drawn."""
+    """Charge for a mechanism that is about to run; who refuses raises, and nothing is drawn."""
     if charge is not None:
         charge.step(mechanism)
 
 
 class ChargedRun:
-    """A run of several answers that is charged once, so that there is one of it.
-
-    Two copies would answer by the same noise, each as many questions as one is charged for.
-    """
+    """A run of several answers that is charged once, so that there is one of it."""
 
     __slots__ = ("_process",)
 
@@ -68,58 +65,29 @@ class ChargedRun:
         self._process = os.getpid()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise IncompatibleError(
-            "a run is not copied or pickled: it is counted and charged once, and a copy would use "
-            "its noise again; begin another run, or save the state of one that has a state"
-        )
+        raise IncompatibleError("a run is not copied or pickled: it is counted and charged once")
 
     def _check_process(self) -> None:
         """Raise in a process that was forked from the run's own."""
         if os.getpid() != self._process:
-            raise IncompatibleError(
-                f"this process was forked from {self._process}, whose run this is: both would "
-                "release what is counted and charged once; begin a run in this process"
-            )
-
-
-class Counts(Protocol):
-    """What keeps a count: a ``Journal``, or another that is told of the run's end."""
-
-    counted: int
-    most: int
-    path: str | None
-    run: str
-
-    def add(self, steps: int) -> None:
-        """Count further steps, possibly none."""
-
-    def finish(self) -> None:
-        """Note that the run is over."""
-
-    def close(self) -> None:
-        """Count no more, and leave the file to others."""
+            told = f"this process was forked from {self._process}, whose run this is"
+            raise IncompatibleError(f"{told}; begin a run in this process")
 
 
 class OpensJournal(Protocol):
     """What may be given in the place of a journal's path: ``hs.ledger.ReservedRun``."""
 
-    def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> Counts:
-        """Return what counts the first of a run's steps, or raise."""
+    def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> Any:
+        """Return what counts the first of a run's steps as a ``Journal`` does, or raise."""
 
 
 class Counter(ChargedRun, Generic[PlanT]):
     """How many steps or rounds of a plan were or may have been released.
 
     It rises before anything of a step is released, in the journal first, and never falls. It
-    belongs to one run, which has a name of its own, and to one process. With a journal, the run is
-    that of the file.
-
-    Args:
-        plan: The plan of all steps.
-        journal: The path of a file, what opens one itself, or None to count in memory.
-        title: What the journal is of; another run's is refused, as one in use is.
-        *earlier: What earlier versions called the same.
-        limit: At most how many are counted; None for all of the plan.
+    belongs to one run, that of the journal if there is one, and to one process. The journal is a
+    file, what opens one itself, or None; one of another title, or of none of the earlier ones, is
+    refused, as one in use is. At most the limit is counted, all by default.
     """
 
     __slots__ = ("_closed", "_counted", "_journal", "_limit", "_lock", "plan", "run")
@@ -136,7 +104,7 @@ class Counter(ChargedRun, Generic[PlanT]):
         self.plan, self._closed, self._lock = plan, False, Lock()
         most = length_of(plan) if limit is None else limit
         if journal is None or isinstance(journal, str | os.PathLike):
-            self._journal: Counts = Journal(journal, title, *earlier)
+            self._journal = Journal(journal, title, *earlier)
         elif callable(getattr(journal, "open", None)):
             self._journal = journal.open(title, partial(first, plan), most, *earlier)
         else:
@@ -171,7 +139,7 @@ class Counter(ChargedRun, Generic[PlanT]):
             raise self._refusal()
 
     def count(self) -> None:
-        """Count a step that is about to be released, in the journal first, for any thread."""
+        """Count a step that is about to be released, for any thread."""
         self._begin()
 
     def _begin(self, index: int | None = None) -> int:
@@ -183,17 +151,14 @@ class Counter(ChargedRun, Generic[PlanT]):
             if at >= self.limit:
                 raise self._refusal()
             if at < self.counted:
-                raise IncompatibleError(
-                    f"round {at:,} has begun already, or was left out: it would be released twice"
-                )
+                raise IncompatibleError(f"round {at:,} has begun already, or was left out")
             self._rise(at + 1)
         return at
 
     def close(self, *, final: bool = True) -> None:
         """Count no more, and leave the journal to others.
 
-        Final is False where another process is to go on with the run, for whose reservation in a
-        ledger nothing is committed then.
+        Final is False where another process is to go on: no reservation in a ledger is committed.
         """
         if os.getpid() == self._process:
             with self._lock:
@@ -208,9 +173,7 @@ class Counter(ChargedRun, Generic[PlanT]):
             raise IncompatibleError("this run is closed: begin another")
 
     def _refusal(self) -> HockeystickError:
-        return IncompatibleError(
-            f"the plan's {self.limit:,} rounds have begun: more need a plan of more rounds"
-        )
+        return IncompatibleError(f"the plan's {self.limit:,} rounds have begun")
 
     def _rise(self, counted: int) -> None:
         """Count up to a number of steps, in the journal first, for who holds the lock."""
@@ -222,10 +185,8 @@ class Counter(ChargedRun, Generic[PlanT]):
 class Journal:
     """A line that says what is counted and in which run, then one byte for each step.
 
-    A byte is written, and forced to the disk, before the step's noise is drawn: whoever is killed
-    at any moment, the machine included, leaves a count that is never below what was released, as
-    far as the disk keeps what it says that it has. The file's name in its folder is forced there
-    when the journal is opened.
+    A byte is forced to the disk before the step's noise is drawn: whoever is killed at any moment,
+    the machine included, leaves a count that is never below what was released.
     """
 
     __slots__ = ("__weakref__", "_file", "counted", "most", "path", "run")
@@ -245,7 +206,7 @@ class Journal:
             raise
 
     def add(self, steps: int) -> None:
-        """Note that so many steps are counted, on the disk before this returns."""
+        """Count steps on the disk before this returns."""
         if steps:
             self._write(b"." * steps)
 
@@ -266,11 +227,7 @@ class Journal:
         _files.force(self._file.fileno())
 
     def _begin(self, file: FileIO, *titles: str) -> None:
-        """Go on with the run of a file and its count, or begin one; or raise.
-
-        Nothing was counted before the first line was on the disk: where it has no end, the file is
-        begun anew.
-        """
+        """Go on with the run of a file and its count, or begin one; or raise."""
         found = file.readall()
         whole = re.fullmatch(rb"(.*) ([0-9a-f]{32})\n(\.*)", found)
         if whole is not None and whole[1].decode(errors="replace") in titles:
@@ -278,6 +235,7 @@ class Journal:
             return
         if not any(_is_cut(found, title) for title in titles):
             raise ParameterError("journal", self.path, _WHOLE if b"\0" in found else _OF_THIS)
+        # Nothing was counted before the first line was on the disk.
         file.seek(0)
         file.truncate()
         self._write(f"{titles[0]} {self.run}\n".encode())
@@ -294,7 +252,7 @@ def fingerprint(plan: Any) -> str:
     """Return a text that differs for plans that differ: a hash of what ``describe`` says of one."""
     from hockeystick.calibration import describe
 
-    # In the form in which accountants record a plan that ran once.
+    # As accountants record a plan that ran once.
     steps = [{"count": 1, "mechanism": describe(plan)}]
     text = json.dumps({"kind": "Accountant", "steps": steps, "version": 1}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -310,31 +268,28 @@ def length_of(plan: Any) -> int:
 
 
 def first(plan: PlanT, steps: int) -> PlanT:
-    """Return the plan of the first steps or rounds of a plan, of whole epochs where it has some.
-
-    Part of an epoch is seen by whoever sees all of it, so that it costs no more. Schedules are cut.
-    """
+    """Return the plan of the first steps or rounds of a plan, of whole epochs where it has some."""
     whole, epoch = length_of(plan), getattr(plan, "steps_per_epoch", None) or 1
     kept = min(-(-steps // epoch) * epoch, whole)
     if kept == whole:
         return plan
-    given: Any = plan
-    found: PlanT
+    return _cut(plan, kept, whole)  # type: ignore[no-any-return]
+
+
+def _cut(plan: Any, kept: int, whole: int) -> Any:
     if isinstance(plan, Repeated):
-        found = given.inner**kept
-    elif isinstance(plan, MatrixFactorization | CyclicPoisson) and kept == 0:
-        found = given**0
-    elif isinstance(plan, MatrixFactorization):
-        own = given.encoder
+        return plan.inner**kept
+    if isinstance(plan, MatrixFactorization | CyclicPoisson) and kept == 0:
+        return plan**0
+    if isinstance(plan, MatrixFactorization):
+        own: Any = plan.encoder
         often = {"participations": own.participations, "separation": own.separation}
-        found = replace(given, encoder=Encoder.of(own.strategy, kept, **often))
-    else:
-        by_steps = isinstance(plan, DPSGD)
-        changes: dict[str, Any] = {"epochs": None, "steps": kept} if by_steps else {"rounds": kept}
-        for name in ("schedule", "batch_schedule"):
-            schedule = getattr(plan, name, None)
-            if schedule is not None:
-                factors = schedule.factors(whole)[:kept].tolist()
-                changes[name] = Values(factors) if kept else None
-        found = replace(given, **changes)
-    return found
+        return replace(plan, encoder=Encoder.of(own.strategy, kept, **often))
+    by_steps = isinstance(plan, DPSGD)
+    changes: dict[str, Any] = {"epochs": None, "steps": kept} if by_steps else {"rounds": kept}
+    for name in ("schedule", "batch_schedule"):
+        schedule = getattr(plan, name, None)
+        if schedule is not None:
+            factors = schedule.factors(whole)[:kept].tolist()
+            changes[name] = Values(factors) if kept else None
+    return replace(plan, **changes)

@@ -20,23 +20,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.decentralised.gossip import (
-    GOPA,
-    GossipAveraging,
-    checked_parties,
-    gossip_matrix,
-    is_sent_to_observers,
-    observed_span,
-)
+from hockeystick.mechanisms.decentralised import gossip
+from hockeystick.mechanisms.decentralised.gossip import GOPA, GossipAveraging
 from hockeystick.mechanisms.decentralised.token_walk import NoisyIterations, TokenWalk, change
 from hockeystick.numerics import decimal, largest_reading
 from hockeystick.numerics.rounding import float_up
@@ -48,7 +41,7 @@ from hockeystick.release.samplers.bits import COUNT, POSITIVE, Bools, Floats, In
 Gradient = Callable[[Any, int], Any]
 # The largest scale of rounded noise that is drawn here, 2^43 steps.
 _SCALE_BITS: Final = 43
-_FINITE: Final = Domain(
+_FINITE: Final = _validate.Domain(
     symbol="x", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(0, 1)
 )
 # All noise of a round of GOPA is larger by this, which covers that pairwise noise has steps,
@@ -57,7 +50,7 @@ _GOPA_WIDER: Final = Fraction(1, 2**20)
 _GOSSIP_WIDER: Final = Fraction(1, 2**16)
 _MOST_ROUNDS: Final = 10_000
 # Between these, squares are normal floats.
-_LENGTH: Final = Domain(symbol="L", low=1e-100, high=1e100, typical=(0.1, 100))
+_LENGTH: Final = _validate.Domain(symbol="L", low=1e-100, high=1e100, typical=(0.1, 100))
 _MODEL: Final = "a row of one or more finite numbers within the radius"
 _GRADIENT: Final = "a row of finite numbers, as long as the model, of norm at most lipschitz"
 # Relative to the bound of the gradients: what a gradient in floats is off by, and the grid's step.
@@ -67,17 +60,15 @@ _GRID_BITS: Final = 30
 _MOST_WIDER: Final = Fraction(1, 2**10)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The interval [low, high] in ``2^bits`` steps: what one party can change is exact."""
+class _Steps(NamedTuple):
+    """The interval [low, high] in ``2^bits`` steps."""
 
     low: float
     high: float
     bits: int
 
     def of(self, values: Any, parties: int) -> Integers:
-        """Return a value for each party in steps, from 0 to ``2^bits``, clipped; or raise."""
+        """Return a value for each party, clipped, in steps; or raise."""
         given = row_of("values", values, parties)
         parts = (np.clip(given, self.low, self.high) - self.low) / (self.high - self.low)
         return np.clip(np.rint(np.ldexp(parts, self.bits)), 0, 2**self.bits).astype(np.int64)
@@ -114,7 +105,7 @@ def _check_finite(mechanism: Any, *names: str) -> None:
 class GopaRound:
     """What a round of GOPA made public: as what it was charged, who published, what, and the mean.
 
-    In the mechanism those who dropped out hide nobody; in the mean there is own noise alone.
+    In the mechanism those who dropped out hide nobody.
     """
 
     mechanism: GOPA
@@ -141,22 +132,20 @@ def gopa_round(
     in the mean (Sabater, Bellet and Ramon, Machine Learning 2022, algorithm 1 and section 6).
 
     Guarantees:
-        That of the mechanism in the result, for what is published and all that colluders know. With
-        ``rollback`` this is GOPA where those who dropped out collude: their noise hides nobody.
-        Without, fewer publish than were charged for.
+        That of the mechanism in the result, for what is published and all that colluders know: with
+        ``rollback``, GOPA where those who dropped out collude; without, as if all published.
 
-        The values are integers k from 0 to ``2^b``, one party's own noise is ``round(N)`` and
-        pairwise noise is ``round(D)``. As ``k + round(N) + m = round(k + N + m)`` for integers m,
-        all that is published is a function of the N and the round(D). A change of k is covered by
-        moving N by a and the D of each edge by an *integer* f; ``round(D) + f = round(D + f)``, so
-        that this costs ``mu^2 = |a|^2 / s^2 + |f|^2 / t^2``. Rounding the best f moves each entry
-        by at most 1/2, and the quadratic by at most ``(sum_v d_v^2 / s^2 + E / t^2) / 4``, which
-        the noise exceeds: it is ``1 + 2^-20`` times what the mechanism says. Where noise is so
-        small, or the graph so large, that the steps tell more, ``IncompatibleError`` says so.
+        The values are integers k, one party's own noise is ``round(N)`` and pairwise noise is
+        ``round(D)``. As ``k + round(N) + m = round(k + N + m)`` for integers m, all that is
+        published is a function of the N and the round(D). A change of k is covered by moving N by a
+        and the D of each edge by an *integer* f; ``round(D) + f = round(D + f)``, so that this
+        costs ``mu^2 = |a|^2 / s^2 + |f|^2 / t^2``. Rounding the best f moves each entry by at most
+        1/2, and the quadratic by at most ``(sum_v d_v^2 / s^2 + E / t^2) / 4``, which the noise
+        exceeds: it is ``1 + 2^-20`` times what the mechanism says. Where the steps tell more,
+        ``IncompatibleError`` says so.
 
         Rounds whose dropouts differ are charged for different colluders, and no account takes both:
-        keep one for each, and compose ``hs.convert(round.mechanism, hs.GDP)``, which hold for all
-        who are honest in every round.
+        compose ``hs.convert(round.mechanism, hs.GDP)``, which hold for who is honest in every one.
 
     Example:
         >>> import hockeystick as hs
@@ -166,7 +155,7 @@ def gopa_round(
         (49, True)
     """
     known = of_kind(mechanism, GOPA)
-    gone = checked_parties("dropouts", dropouts, known.graph.parties, fewest=0)
+    gone = gossip.checked_parties("dropouts", dropouts, known.graph.parties, fewest=0)
     charged = _without(known, gone) if yes_or_no("rollback", rollback) else known
     _check_finite(known, "noise_multiplier", "pairwise_multiplier")
     steps = _steps_of(interval, known.noise_multiplier, known.pairwise_multiplier)
@@ -181,16 +170,13 @@ def gopa_round(
 
 
 def _without(mechanism: GOPA, gone: frozenset[int]) -> GOPA:
-    graph, hidden = mechanism.graph, mechanism.colluders | gone
-    if len(hidden) == graph.parties:
+    hidden = mechanism.colluders | gone
+    if len(hidden) == mechanism.graph.parties:
         raise IncompatibleError("nobody who is honest is left to publish anything")
-    if not gone:
-        return mechanism
-    return GOPA(mechanism.noise_multiplier, mechanism.pairwise_multiplier, graph, hidden)
+    return replace(mechanism, colluders=hidden) if gone else mechanism
 
 
 def _shared_noise(mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bits) -> Integers:
-    """Return each party's noise in steps: its own, and what it shares with those who stay."""
     graph = mechanism.graph
     total = np.zeros(graph.parties, dtype=np.int64)
     if mechanism.noise_multiplier:
@@ -207,10 +193,7 @@ def _shared_noise(mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bi
 
 
 def _check_shared(mechanism: GOPA, steps: _Steps) -> None:
-    """Raise where steps are too coarse: ``mu^2 >= 1 / (n s^2)``, against what they may add to it.
-
-    Both in units of ``1 / s^2``, for a change of ``2^b`` steps.
-    """
+    """Raise where steps may add too much to ``mu^2 >= 1 / (n s^2)``; in units of ``1 / s^2``."""
     graph = mechanism.graph
     if not mechanism.noise_multiplier or not mechanism.pairwise_multiplier:
         return
@@ -218,16 +201,14 @@ def _check_shared(mechanism: GOPA, steps: _Steps) -> None:
     ratio = (decimal(mechanism.noise_multiplier) / decimal(mechanism.pairwise_multiplier)) ** 2
     added = (sum(int(degree) ** 2 for degree in degrees) + graph.size * ratio) / 4
     if added * graph.parties > 2 * _GOPA_WIDER * 4**steps.bits:
-        raise IncompatibleError(
-            f"pairwise noise in steps tells more of these {graph.parties:,} parties than real "
-            "numbers do: it is too small beside the parties' own, or either is too large"
-        )
+        told = f"tells more of these {graph.parties:,} parties"
+        raise IncompatibleError(f"pairwise noise too small beside the parties' own {told}")
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GossipRun:
-    """What was charged, each party's value at the end, and what the observers were sent by round.
+    """What was charged, each party's value at the end, and what observers were sent in each round.
 
     By sender, as exact fractions of the interval's width above its lower end.
     """
@@ -250,18 +231,16 @@ def gossip_average(
     (Cyffers, Even, Bellet and Massoulie, "Muffliato", NeurIPS 2022, algorithm 1, not accelerated.)
 
     Guarantees:
-        That of the mechanism, for its party against its observers, though all is in steps. The
-        values are integers from 0 to ``2^b``, the noise is ``round(N)``, the messages are computed
-        without rounding: functions of the integers ``k + round(N) = round(k + N)``. The observers
+        That of the mechanism, for its party against its observers, though all is in steps. Messages
+        are functions of the integers ``k + round(N) = round(k + N)``, without rounding; observers
         see M times these. A change d of k is covered by moving N by an integer a with ``M (d + a) =
         0``, which costs ``|a|``: ``d + a`` is to be an integer vector of the complement, near the
         projection of d. Those that span it have lengths l_j, so that one is within ``sum l_j / 2``.
         The noise is ``1 + 2^-16`` times what the mechanism says, which covers that where ``sum l_j
-        / 2 <= 2^-16 |P d|``; elsewhere the run is refused, before anything is charged: **in exact
-        arithmetic the last digits of the messages would tell more than the mechanism says**.
-
-        Other parties and observers of the same run have the guarantees of their own mechanisms
-        where these are not refused, and that of ``Gaussian(noise_multiplier)`` everywhere.
+        / 2 <= 2^-16 |P d|``; elsewhere the last digits of the exact messages would tell more, and
+        the run is refused before anything is charged. Other parties and observers have the
+        guarantees of their own mechanisms where these are not refused, and that of
+        ``Gaussian(noise_multiplier)`` everywhere.
 
     Example:
         >>> import hockeystick as hs
@@ -286,8 +265,7 @@ def gossip_average(
 
 
 def _gossiped(mechanism: GossipAveraging, held: Any, steps: _Steps) -> GossipRun:
-    """Run the rounds on integers, whose denominator grows by the matrix's in each."""
-    matrix = gossip_matrix(mechanism.graph, mechanism.weights)
+    matrix = gossip.gossip_matrix(mechanism.graph, mechanism.weights)
     near = {one for party in mechanism.observers for one in matrix.neighbours[party]}
     senders = sorted(near - mechanism.observers)
     denominator, seen = 2**steps.bits, []
@@ -301,10 +279,10 @@ def _gossiped(mechanism: GossipAveraging, held: Any, steps: _Steps) -> GossipRun
 
 def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:
     """Raise where exact messages in steps tell more than they do of real numbers."""
-    if is_sent_to_observers(mechanism):
+    if gossip.is_sent_to_observers(mechanism):
         return
     observers = mechanism.observers
-    span = observed_span(mechanism.graph, mechanism.weights, mechanism.rounds, observers)
+    span = gossip.observed_span(mechanism.graph, mechanism.weights, mechanism.rounds, observers)
     if span is not None:
         least, most = span.squared_projection(mechanism.party)
         if least == most and least in (0, 1):
@@ -312,19 +290,12 @@ def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:
         away = sum(span.kernel_lengths())
         if away * away <= 4 * _GOSSIP_WIDER**2 * least * 4**steps.bits:
             return
-    raise IncompatibleError(
-        f"exact messages may tell more of party {mechanism.party} than the mechanism says, by "
-        "their last digits: take fewer rounds, or account for it as Gaussian(noise_multiplier)"
-    )
+    told = "take fewer rounds, or account for it as Gaussian(noise_multiplier)"
+    raise IncompatibleError(f"exact messages may tell more of party {mechanism.party}: {told}")
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Projected:
-    """Steps of size eta on a ball around 0, with gradients of norm at most L.
-
-    Scale is the noise's standard deviation in units of the grid's step, ``2^exponent``.
-    """
+class Projected(NamedTuple):
+    """Steps of size eta on a ball around 0, with noise of a scale in steps of ``2^exponent``."""
 
     step_size: float
     lipschitz: float
@@ -333,43 +304,31 @@ class Projected:
     scale: float
 
     def stepped(self, model: Floats, gradient: Floats, bits: Bits) -> Floats:
-        """Return the next model."""
+        """Return the next model: the nearest point of the ball."""
         with np.errstate(over="ignore"):
             moved = np.rint(np.ldexp(model - self.step_size * gradient, -self.exponent))
         noise = rounded_gaussian(self.scale, len(model), bits=bits) if self.scale else 0
-        return self.projected(np.ldexp(moved + noise, self.exponent))
-
-    def projected(self, point: Floats) -> Floats:
-        """Return the nearest point of the ball."""
+        point = np.ldexp(moved + noise, self.exponent)
         length = _length(point)
         return point if length <= self.radius else point * (self.radius / length)
 
     def checked(self, gradient: Any, size: int) -> Floats:
         """Return a gradient, or raise: one that is too long would cost more than was charged."""
         most = self.lipschitz * (1 + 2.0**-_GRADIENT_BITS)
-
-        def fits(row: Floats) -> bool:
-            return row.shape == (size,) and _length(row) <= most
-
-        return shaped("gradient", gradient, _GRADIENT, fits)
+        row = shaped("gradient", gradient, _GRADIENT, lambda one: one.shape == (size,))
+        return shaped("gradient", row, _GRADIENT, lambda one: _length(one) <= most)
 
 
 def _length(point: Floats) -> float:
-    """Return the L2 norm; inf where its square is no float."""
     with np.errstate(over="ignore"):
         return float(np.linalg.norm(point))
 
 
 def _begun(
-    mechanism: NoisyIterations | TokenWalk,
-    start: Any,
-    gradient: Any,
-    steps: int,
-    lipschitz: float,
-    radius: float,
+    mechanism: NoisyIterations | TokenWalk, start: Any, gradient: Any, steps: int, *bounds: float
 ) -> tuple[Floats, Projected]:
     model = shaped("start", start, _MODEL, lambda row: row.ndim == 1 and row.size)
-    rule = projected_steps(mechanism, model.size, steps, lipschitz, radius)
+    rule = projected_steps(mechanism, model.size, steps, *bounds)
     if _length(model) > rule.radius:
         raise ParameterError("start", f"one of {model.size} numbers", _MODEL)
     if not callable(gradient):
@@ -380,35 +339,30 @@ def _begun(
 def projected_steps(
     mechanism: NoisyIterations | TokenWalk, size: int, steps: int, lipschitz: float, radius: float
 ) -> Projected:
-    """Return steps whose rounding is covered by the noise, or raise where it would be too much."""
+    """Return steps whose rounding the noise covers, or raise where it would be too much."""
     bound = _validate.real("lipschitz", lipschitz, _LENGTH)
     ball = _validate.real("radius", radius, _LENGTH)
     noise, eta = mechanism.noise_multiplier, mechanism.step_size
     _check_finite(mechanism, "noise_multiplier")
     length = Fraction(eta) * Fraction(bound)
     if not _LENGTH.low <= length <= _LENGTH.high:
-        allowed = f"such that times lipschitz it is from {_LENGTH.low:g} to {_LENGTH.high:g}"
-        raise ParameterError("step_size", eta, allowed)
+        raise ParameterError("step_size", eta, "from 1e-100 to 1e100, times lipschitz")
     finest = math.frexp(float(length))[1] - _GRID_BITS - size.bit_length() // 2 - 1
     coarse = math.frexp(max(noise, 1.0) * float(length))[1] - _SCALE_BITS
     grid = max(finest, coarse)
     off = _off(size, length, Fraction(ball), grid)
     wider = 2 * steps * off / (change(mechanism.adjacency) * length)
     if wider > _MOST_WIDER:
-        raise IncompatibleError(
-            f"rounding in {steps:,} steps of {size:,} numbers would add more than a thousandth to "
-            "the noise: take fewer steps, less noise or a smaller radius"
-        )
+        told = f"rounding in {steps:,} steps of {size:,} numbers would add much to the noise"
+        raise IncompatibleError(f"{told}: take fewer steps, less noise or a smaller radius")
     scale = float_up(largest_reading(noise) * (1 + wider) * length / Fraction(2.0**grid))
     return Projected(eta, bound, ball, grid, scale)
 
 
 def _off(size: int, length: Fraction, radius: Fraction, exponent: int) -> Fraction:
-    """Return how far a step in floats is from that of real numbers, in L2.
-
-    Rounding to the grid before and after the noise, ``sqrt(d) h / 2`` each; the gradient,
-    ``2^-30 eta L``; the sum, the projection and its norm, ``(d + 16) 2^-52`` of the sizes.
-    """
+    """Return how far a step in floats is from that of real numbers, in L2."""
+    # Rounding to the grid before and after the noise, sqrt(d) h / 2 each; the gradient, 2^-30 eta
+    # L; the sum, the projection and its norm, (d + 16) 2^-52 of the sizes.
     floats = (size + 16) * (radius + length) * Fraction(1, 2**52)
     rounded = root_up(size) * Fraction(2.0**exponent)
     return rounded + length * Fraction(1, 2**_GRADIENT_BITS) + floats
@@ -426,22 +380,15 @@ def noisy_iterations(
 ) -> Floats:
     """Run projected noisy gradient steps, one record each, and return the last model.
 
-    (Feldman, Mironov, Talwar and Thakurta, FOCS 2018, algorithm 1, PNSGD.)
+    Gradients in floats are to be within ``2^-30 L`` of those of a convex, smooth loss as the
+    mechanism assumes. The noise is larger by what rounding adds, at most a thousandth;
+    ``IncompatibleError`` says that it would be more. A gradient that is longer than L ends the run
+    with an error, though the charge stays; clipping it would not be a contraction (Feldman,
+    Mironov, Talwar and Thakurta, FOCS 2018, algorithm 1, PNSGD).
 
-    Guarantees:
-        That of the mechanism, rounding included, for gradients in floats that are within ``2^-30
-        L`` of those of a convex, smooth loss as the mechanism assumes: the noise is larger by what
-        rounding adds, at most a thousandth; ``IncompatibleError`` says that it would be more. A
-        gradient that is longer than L, or no row of finite numbers as long as the model, ends the
-        run with an error, and nothing is released, though the charge stays; clipping it would not
-        be a contraction.
-
-    Args:
-        mechanism: What has the number and the size of the steps, and the noise.
-        start: The first model, chosen without the data, a row within the radius.
-        gradient: ``gradient(model, t)`` of the record of step t = 0, 1, ..., alone.
-        lipschitz: The bound L of the gradients' norms, a number > 0.
-        radius: That of the ball around 0 in which the models stay, a number > 0.
+    Start is chosen without the data, a row within the radius, that of the ball around 0 in which
+    models stay; ``gradient(model, t)`` is of the record of step t = 0, 1, ..., alone, and lipschitz
+    the bound L of its norm.
 
     Example:
         >>> import hockeystick as hs
@@ -462,10 +409,10 @@ def noisy_iterations(
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class WalkRun:
-    """What a walk left behind. Each part of it is known to some of the parties only.
+    """What a walk left behind, each part of it known to some of the parties only.
 
-    Who had the model, step by step; whether that party's data were in its step, or noise alone; the
-    model that each was given; and the model after the last step.
+    Step by step who had the model, whether that party's data were in it, and the model that it was
+    given; and the model after the last step.
     """
 
     path: Integers
@@ -474,10 +421,7 @@ class WalkRun:
     last: Floats
 
     def seen_by(self, observers: Iterable[int]) -> Integers:
-        """Return the steps before which one of the parties observing was given the model.
-
-        They know their own noise, and so the model after those steps as well.
-        """
+        """Return the steps before which an observer was given the model, and so knows the next."""
         return np.flatnonzero(np.isin(self.path, list(observers)))
 
 
@@ -498,13 +442,9 @@ def token_walk(
     On the complete graph the next holder is drawn uniformly from all parties; on the ring it is the
     next one, from party 0 on. A party contributes the first ``visits`` times that it has the model,
     by ``gradient(model, u)`` of party u's data alone; from then on its steps are noise alone. All
-    else is as for ``noisy_iterations`` (Cyffers and Bellet, "Privacy Amplification by
-    Decentralization", AISTATS 2022, algorithms 2 and 4).
-
-    Guarantees:
-        ``mechanism ** visits`` for each party against the observers that the mechanism is about,
-        rounding included: all steps of the walk are counted there. The path is drawn exactly,
-        without a look at the data.
+    else is as for ``noisy_iterations``. ``mechanism ** visits`` is charged, and holds for each
+    party against the observers that the mechanism is about (Cyffers and Bellet, "Privacy
+    Amplification by Decentralization", AISTATS 2022, algorithms 2 and 4).
 
     Example:
         >>> import hockeystick as hs

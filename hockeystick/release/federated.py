@@ -1,9 +1,9 @@
 """What makes federated training private: cohorts, noisy sums of clients, noisy steps of a client.
 
-Everything is in numpy, and any engine may carry what is sent. Each run is made from the plan that
-is accounted, which decides who is drawn, how much noise is added and how often. A ``journal`` is a
-file that keeps the count of rounds, to go on with after a crash, or an ``hs.ledger.ReservedRun``,
-which reserves all rounds first. A run that is killed within a round has counted it.
+Any engine may carry what is sent. Each run is made from the plan that is accounted, which decides
+who is drawn, how much noise is added and how often. A ``journal`` is a file that keeps the count of
+rounds, to go on with after a crash, or an ``hs.ledger.ReservedRun``, which reserves all rounds
+first. A run that is killed within a round has counted it.
 
 >>> import numpy as np
 >>> import hockeystick as hs
@@ -27,7 +27,6 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from threading import Lock
 from typing import Any, Final, TypeVar, final
@@ -35,7 +34,6 @@ from typing import Any, Final, TypeVar, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.federated.client_level import (
@@ -45,18 +43,11 @@ from hockeystick.mechanisms.federated.client_level import (
     LocalTraining,
     RecordSampling,
 )
-from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
+from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP, LocalSteps
 from hockeystick.mechanisms.federated.prifedsync import FederatedClustering, PriFedSync
+from hockeystick.release import counting
 from hockeystick.release._values import row_of, rows_of_length, shaped
-from hockeystick.release.counting import (
-    Charged,
-    ChargedRun,
-    Counter,
-    OpensJournal,
-    fingerprint,
-    first,
-    length_of,
-)
+from hockeystick.release.counting import Charged, ChargedRun, Counter, OpensJournal
 from hockeystick.release.noise.arrays import multivariate_laplace
 from hockeystick.release.noise.clipped_sum import gradient_rows, noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
@@ -74,7 +65,7 @@ __all__ = [
 ]
 
 _KIND: Final = "hockeystick.release.federated"
-_LEARNING: Final = Domain(symbol="gamma", low=0, high=1e9, typical=(0.01, 10))
+_LEARNING: Final = _validate.Domain(symbol="gamma", low=0, high=1e9, typical=(0.01, 10))
 # Room for the rounding of lengths, so that none is beyond the bound.
 _ROOM: Final = 1 - 2.0**-40
 _Plan = TypeVar("_Plan", bound=Mechanism)
@@ -85,14 +76,14 @@ Gradients = Callable[["Floats", "Integers"], Any]
 
 def first_rounds(plan: _Plan, rounds: int) -> _Plan:
     """Return the plan of the first rounds, at most all, of a federated plan."""
-    planned = length_of(plan)
-    within = Domain(symbol="t", low=0, high=planned, typical=(0, planned), whole=True)
-    return first(plan, _validate.count("rounds", rounds, within))
+    planned = counting.length_of(plan)
+    within = _validate.Domain(symbol="t", low=0, high=planned, typical=(0, planned), whole=True)
+    return counting.first(plan, _validate.count("rounds", rounds, within))
 
 
 def titles(plan: Mechanism, journal: object, *who: object) -> tuple[str, str]:
     """Return what a count of rounds is called in a journal, and what it was called earlier."""
-    shown = "" if journal is None else fingerprint(plan)
+    shown = "" if journal is None else counting.fingerprint(plan)
     earlier = hashlib.sha256(repr((plan, *who)).encode()).hexdigest()
     return " ".join((f"{_KIND} 2 {shown}", *map(repr, who))), f"{_KIND} 1 {earlier}"
 
@@ -105,26 +96,16 @@ def draw_clients(
 ) -> Integers:
     """Return the numbers of the clients of a round, rising from 0, drawn exactly as the plan says.
 
-    ``FedSDP`` with "poisson" flips a coin of probability K/N for each client, with "fixed-size" and
-    "revealed" draws one of all sets of K; ``FedCDP`` and ``FedAlphaCDP`` with both "two-stage" draw
-    a set of K, and with "poisson", where each record has a coin of its own, all clients;
-    ``PriFedSync`` flips a coin of its client rate for each. There are as many clients as the plan
-    says; where each has a coin of its own, any number: one that is not there is one that does not
-    answer.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.release.federated import draw_clients
-        >>> counts = {"total_clients": 1000, "clients_per_round": 100, "rounds": 100}
-        >>> plan = hs.federated.FedSDP(noise_multiplier=6, sampling="fixed-size", **counts)
-        >>> len(draw_clients(plan))
-        100
+    ``FedSDP`` with "poisson" flips a coin of probability K/N for each client, ``PriFedSync`` one of
+    its client rate: of any number of clients, as one that is not there does not answer. Elsewhere
+    there are as many as the plan says: ``FedCDP`` and ``FedAlphaCDP`` with "poisson" take all
+    clients, as each record has a coin; all others draw one of all sets of K.
     """
     if isinstance(plan, FedSDP):
         count = checked_clients(plan, clients)
         drawn = None if plan.sampling is ClientSampling.POISSON else plan.clients_per_round
         return _drawn(plan.participation, count, drawn, bits)
-    if isinstance(plan, FedCDP | FedAlphaCDP):
+    if isinstance(plan, LocalSteps):
         count = _equal(clients, plan.total_clients)
         if plan.sampling is RecordSampling.POISSON or plan.participation == 1:
             return np.arange(count)
@@ -163,17 +144,8 @@ def _equal(given: Any, planned: int) -> int:
 def noisy_update(plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits) -> Floats:
     """Return a client's update, a row, clipped, with the noise of a whole round: what it may send.
 
-    ``noisy_sum`` of this one update, once a round: a Gaussian mechanism of the plan's noise
-    multiplier for the client, whoever sees it. The plan's sampling has to be "revealed", or all
-    clients take part: who receives the message knows whose it is.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> from hockeystick.release.federated import noisy_update
-        >>> counts = {"total_clients": 5, "clients_per_round": 5, "sampling": "poisson"}
-        >>> plan = hs.federated.FedSDP(noise_multiplier=1, rounds=3, **counts)
-        >>> noisy_update(plan, [3.0, 4.0], norm=1.0).shape
-        (2,)
+    ``noisy_sum`` of this one update, once a round, with ``ClientRounds(noise_at="clients")``: a
+    Gaussian mechanism of the plan's noise multiplier for the client, whoever sees it.
     """
     _check_plan(plan, at_clients=True)
     row = _row(update, None)
@@ -184,9 +156,8 @@ def noisy_update(plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_
 class ClientRounds(Counter[FedSDP]):
     """The server's part of Fed-SDP: ``draw`` a cohort, let it answer, ``release`` the noisy mean.
 
-    Each round is counted when its cohort is drawn. Whatever the clients answer, or if they do not,
-    it releases ``(sum of [update]_C + N(0, (z C)^2 I)) / K`` with the plan's z and K; with noise at
-    the clients, the sum of their messages over K. The module has an example.
+    A round releases ``(sum of [update]_C + N(0, (z C)^2 I)) / K`` with the plan's z and K; with
+    noise at the clients, the sum of their messages over K. The module has an example.
 
     Guarantees:
         What runs is what the plan accounts for, under whichever adjacency it has:
@@ -202,13 +173,9 @@ class ClientRounds(Counter[FedSDP]):
         Who is drawn, who answers, and why an answer is refused are for the server alone, unless the
         plan's sampling is "revealed".
 
-    Args:
-        plan: A ``FedSDP`` with finite noise; ``released`` is that of what was released so far.
-        size: The number d of numbers in an update; None where each ``draw`` says it.
-        norm: The clipping norm C.
-        noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
-            all take part.
-        journal: What keeps the count; see the module.
+    The plan has finite noise, an update ``size`` numbers, where not each ``draw`` says it, and norm
+    is C. Noise is at the "server", or at the "clients" with sampling "revealed" or a plan in which
+    all take part.
     """
 
     __slots__ = ("_bits", "_norm", "_size", "noise_at")
@@ -234,10 +201,9 @@ class ClientRounds(Counter[FedSDP]):
     def draw(self, clients: int | None = None, *, size: int | None = None) -> Cohort:
         """Begin the next round: count it, and return its cohort.
 
-        Clients is how many are there now, as for ``draw_clients``; size, how many numbers an update
-        has where the run has not said it. Nothing is counted where they are refused;
-        ``IncompatibleError`` says that all rounds have begun, or that another process began this
-        run.
+        Clients is as for ``draw_clients``; size, how many numbers an update has where the run has
+        not said it. Nothing is counted where they are refused; ``IncompatibleError`` says that all
+        rounds have begun, or that another process began this run.
         """
         length = _validate.count("size", self._size if size is None else size, POSITIVE)
         if self._size not in (None, length):
@@ -258,11 +224,7 @@ class ClientRounds(Counter[FedSDP]):
 
 @final
 class Cohort(ChargedRun):
-    """One round of ``ClientRounds``: who was drawn, and what they answered so far.
-
-    It is released once, also by several threads: two sums of the same answers with noise of their
-    own would be two releases of a round that is counted once.
-    """
+    """One round of ``ClientRounds``, released once, also by several threads."""
 
     __slots__ = ("_answers", "_lock", "_open", "_run", "_size", "clients")
 
@@ -282,7 +244,10 @@ class Cohort(ChargedRun):
 
         An answer that is refused, by ``ParameterError``, changes nothing, and the round goes on.
         """
-        number, row = self._member(client), _row(update, self._size)
+        # Numbers of some libraries are equal, but not one key of a dictionary.
+        number, row = _number(client), _row(update, self._size)
+        if number is None or number not in self.clients:
+            raise ParameterError("client", client, "one that was drawn for this round")
         with self._lock:
             self._check_open()
             if number in self._answers:
@@ -307,16 +272,6 @@ class Cohort(ChargedRun):
             self._open = False
         return self._run._released(list(self._answers.values()), self._size)
 
-    def _member(self, client: Any) -> int:
-        """Return the number of a client that was drawn, or raise.
-
-        Numbers of some libraries are equal, but not one key of a dictionary.
-        """
-        number = _number(client)
-        if number is None or number not in self.clients:
-            raise ParameterError("client", client, "one that was drawn for this round")
-        return number
-
     def _check_open(self) -> None:
         if not self._open:
             raise IncompatibleError("this round has been released: draw the next one")
@@ -332,7 +287,6 @@ def _number(client: Any) -> int | None:
 
 
 def _pairs(answers: Any) -> list[tuple[int, Any]]:
-    """Return pairs of a client's number and its update, or raise without showing an update."""
     pairs = list(answers) if _validate.has_several(answers) else [answers]
     for one in pairs:
         pair = isinstance(one, tuple | list) and len(one) == 2
@@ -355,20 +309,8 @@ def _check_plan(plan: FedSDP, *, at_clients: bool) -> None:
         raise ParameterError("noise_multiplier", plan.noise_multiplier, "finite")
     seen = plan.sampling is ClientSampling.REVEALED or plan.participation == 1
     if at_clients and not seen:
-        raise IncompatibleError(
-            f"sampling '{plan.sampling}' counts on who takes part being secret, but the server "
-            "sees whose message it is where clients add the noise; use sampling 'revealed'"
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """A client's steps in a round: how records are drawn, how many steps, the divisor."""
-
-    coins: Fraction | None
-    batch: int | None
-    count: int
-    expected: float
+        told = "the server sees who takes part where clients add the noise; use 'revealed'"
+        raise IncompatibleError(f"sampling '{plan.sampling}' counts on their being secret: {told}")
 
 
 @final
@@ -376,24 +318,15 @@ class ClientTraining(Counter[Any]):
     """One client's part of Fed-CDP, Fed-alphaCDP or PriFedSync: local steps with noise in each.
 
     Each of a round's local steps draws records, clips each one's gradient to C, and goes on from
-    their sum + N(0, (z C)^2 I), over the expected number of records. All that leaves the client is
-    computed from these sums. A batch without records is noise alone.
+    their sum + N(0, (z C)^2 I), over the expected number of records. What runs is what the plan
+    accounts for: batches have exactly the plan's distribution, one record moves a sum by at most C
+    (2 C where it changes), the noise is exact and has the plan's z of that round, there are as many
+    steps as it says, and no round runs twice: rounds are counted before the first record is read.
+    ``draw_clients`` says who takes part; with sampling "poisson" every client does, and draws each
+    record with the rate (K/N)(B/n).
 
-    Guarantees:
-        What runs is what the plan accounts for: batches have exactly the plan's distribution, one
-        record moves a sum by at most C (2 C where it changes), the noise is exact and has the
-        plan's z of that round, there are as many steps as it says, and no round runs twice: rounds
-        are counted before the first record is read. Who takes part in a round is ``draw_clients``'
-        task; with sampling "poisson" every client runs every round and draws each record with the
-        plan's rate (K/N)(B/n).
-
-    Args:
-        plan: A ``FedCDP``, ``FedAlphaCDP`` or ``PriFedSync``.
-        records: How many records the client holds: with fixed-size batches at least the plan's
-            number per client, for ``PriFedSync`` exactly.
-        norm: The clipping norm C.
-        client: The client's place in the plan, where a ``PriFedSync`` lists its clients.
-        journal: What keeps the count, one for each client; see the module.
+    The client has a place, where a ``PriFedSync`` lists its clients, a journal of its own, and so
+    many records: with fixed-size batches at least the plan's number, for ``PriFedSync`` exactly.
 
     Example:
         >>> import numpy as np
@@ -407,7 +340,7 @@ class ClientTraining(Counter[Any]):
         (1,)
     """
 
-    __slots__ = ("_bits", "_client", "_norm", "_records", "_steps")
+    __slots__ = ("_batch", "_bits", "_coins", "_expected", "_local", "_norm", "_records")
 
     plan: Plan
 
@@ -423,9 +356,10 @@ class ClientTraining(Counter[Any]):
     ) -> None:
         if not isinstance(plan, FedCDP | FedAlphaCDP | PriFedSync):
             raise ParameterError("plan", plan, "a FedCDP, FedAlphaCDP or PriFedSync")
-        self.plan, self._client, self._norm, self._bits = plan, client, norm, bits
+        self.plan, self._norm, self._bits = plan, norm, bits
+        self._local = _settings(plan, client) if isinstance(plan, PriFedSync) else plan
         self._records = _validate.count("records", records, COUNT)
-        self._steps = self._checked()
+        self._coins, self._batch, self._expected = _batches(self._local, self._records)
         for noise in {self._noise(index) for index in range(plan.rounds)}:
             # Raises for a norm or noise that cannot be.
             noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=noise)
@@ -435,12 +369,12 @@ class ClientTraining(Counter[Any]):
     def released(self) -> Mechanism:
         """What the client's records were or may have been used for, to be accounted.
 
-        For ``PriFedSync`` the rounds that this client ran; for the others the plan of all rounds up
-        to the last one that it ran, in which drawing it or not is accounted for.
+        For ``PriFedSync`` the rounds that this client ran; for the others all rounds up to the last
+        one, in which drawing it or not is accounted for.
         """
         if isinstance(self.plan, PriFedSync):
-            return _settings(self.plan, self._client) ** self.counted
-        return first(self.plan, self.counted)
+            return self._local**self.counted
+        return counting.first(self.plan, self.counted)
 
     def train(
         self,
@@ -455,14 +389,10 @@ class ClientTraining(Counter[Any]):
         ``IncompatibleError`` says that the round has begun before, is beyond the plan's, or belongs
         to another process's run.
 
-        Args:
-            weights: The model to start from, which depends on this client's records only through
-                what it sent before.
-            gradients: Returns a row for each of the records at the places given, each computed
-                from that record and the weights alone.
-            learning_rate: What the noisy mean is multiplied by, public.
-            round_index: The number of the round, from 0, where the server counts rounds, as in
-                ``FedCDP``; otherwise the client's own next one.
+        Weights are the model to start from, which knows of the client's records only what it sent
+        before; gradients returns a row for each of the records at the places given, computed from
+        that record and the weights alone; the learning rate is public; the round's number, from 0,
+        is by default the client's own next one.
         """
         model = shaped("weights", weights, "a row of numbers", lambda a: a.ndim == 1 and a.size)
         if not callable(gradients):
@@ -471,47 +401,47 @@ class ClientTraining(Counter[Any]):
         if round_index is not None:
             round_index = _validate.count("round_index", round_index, COUNT)
         index = self._begin(round_index)
-        for _ in range(self._steps.count):
-            chosen = _drawn(self._steps.coins, self._records, self._steps.batch, self._bits)
+        for _ in range(self._local.local_steps):
+            chosen = _drawn(self._coins, self._records, self._batch, self._bits)
             rows = gradient_rows("gradients", gradients(model.copy(), chosen), len(model))
             if len(rows) != len(chosen):
                 raise ParameterError("gradients", f"{len(rows)} rows", f"{len(chosen)} rows")
             noise = self._noise(index)
             total = noisy_sum(rows, norm=self._norm, noise_multiplier=noise, bits=self._bits)
-            model = model - rate * total / self._steps.expected
+            model = model - rate * total / self._expected
         return model
 
     def _noise(self, index: int) -> float:
-        if isinstance(self.plan, FedAlphaCDP):
-            return float(self.plan.noise_multipliers[index])
-        if isinstance(self.plan, FedCDP):
-            return self.plan.noise_multiplier
-        return _settings(self.plan, self._client).noise_multiplier
+        if isinstance(self._local, FedAlphaCDP):
+            return float(self._local.noise_multipliers[index])
+        return self._local.noise_multiplier
 
-    def _checked(self) -> _Steps:
-        if isinstance(self.plan, PriFedSync):
-            local = _settings(self.plan, self._client)
-            if self._records != local.examples:
-                raise ParameterError("records", self._records, f"the plan's {local.examples}")
-            return _Steps(None, local.batch_size, local.local_steps, local.batch_size)
-        plan = self.plan
-        if plan.sampling is not RecordSampling.TWO_STAGE:
-            coins = plan.rate if plan.sampling is RecordSampling.POISSON else plan.local_rate
-            expected = float(coins * plan.examples_per_client)
-            return _Steps(coins, None, plan.local_steps, expected)
-        whole = plan.local_rate == 1
-        if not whole and self._records < plan.examples_per_client:
-            allowed = f"at least the plan's examples per client, {plan.examples_per_client}"
-            raise ParameterError("records", self._records, allowed)
-        batch = self._records if whole else plan.batch_size
-        return _Steps(None, batch, plan.local_steps, float(plan.batch_size))
+
+def _batches(
+    plan: FedCDP | FedAlphaCDP | LocalTraining, records: int
+) -> tuple[Fraction | None, int | None, float]:
+    """Return each record's rate or how many are drawn, and what sums are divided by; or raise."""
+    size = float(plan.batch_size)
+    if isinstance(plan, LocalTraining):
+        if records != plan.examples:
+            raise ParameterError("records", records, f"the plan's {plan.examples}")
+        return None, plan.batch_size, size
+    if plan.sampling is not RecordSampling.TWO_STAGE:
+        coins = plan.rate if plan.sampling is RecordSampling.POISSON else plan.local_rate
+        return coins, None, float(coins * plan.examples_per_client)
+    if plan.local_rate == 1:
+        return None, records, size
+    if records < plan.examples_per_client:
+        allowed = f"at least the plan's examples per client, {plan.examples_per_client}"
+        raise ParameterError("records", records, allowed)
+    return None, plan.batch_size, size
 
 
 def _settings(plan: PriFedSync, client: int) -> LocalTraining:
     settings = plan.settings
     if not isinstance(plan.clients, tuple):
         return settings[0]
-    within = Domain(symbol="j", low=0, high=len(settings) - 1, typical=(0, 0), whole=True)
+    within = _validate.Domain(symbol="j", low=0, high=len(settings) - 1, typical=(0, 0), whole=True)
     return settings[_validate.count("client", client, within)]
 
 
@@ -527,19 +457,17 @@ def sanitized(
 
         center + [parameters - center]_(r/2) + Z,  Z of the density ``~ exp(-n |z| / (nu r))``
 
-    for the plan's n, r and finite noise; parameters and center are n finite numbers each (Galli,
-    Biswas, Jung, Cucinotta and Palamidessi, "Group Privacy for Personalized Federated Learning",
-    2022, algorithm 2, which scales the noise by the length of the client's own update, and has no
-    guarantee).
+    for the plan's n, r and finite noise (Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group
+    Privacy for Personalized Federated Learning", 2022, algorithm 2, which scales the noise by the
+    length of the client's own update, and has no guarantee).
 
     Guarantees:
         **Where the center is public**, the same for all the client's data, any two of its data sets
         send vectors at most r apart: the plan's account holds whatever the data, with exact noise.
 
-        Where the center is the hypothesis that fits the client best, as the published algorithm has
-        it, that depends on the data: two data sets whose messages, before noise, are d apart are
-        told apart with a loss of at most ``n d / (nu r)``, and r bounds d only for data that choose
-        the same hypothesis.
+        Where the center is the hypothesis that fits the client best, as published, two data sets
+        whose messages, before noise, are d apart are told apart with a loss of at most ``n d / (nu
+        r)``, and r bounds d only for data that choose the same hypothesis.
 
     Example:
         >>> import hockeystick as hs
@@ -570,10 +498,10 @@ def sanitized(
 
 
 def lloyd_step(points: Any, centers: Any) -> tuple[Floats, Integers]:
-    """Return the centers after one step of Lloyd's algorithm, and the center each point was at.
+    """Return the centers after one step of Lloyd's algorithm, and each point's center before it.
 
-    Each point goes to the nearest of one or more centers, the first of those alike; each center
-    moves to the mean of its points, and without points stays where it is (Lloyd 1982).
+    Each point goes to the nearest of one or more centers, the first of those alike; a center
+    without points stays where it is (Lloyd 1982).
 
     Example:
         >>> from hockeystick.release.federated import lloyd_step

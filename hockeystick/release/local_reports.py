@@ -1,16 +1,15 @@
 """Reports that people randomize themselves, and what is estimated from them.
 
 All are drawn exactly, from ``bits``; with ``rng``, a ``numpy.random.Generator`` for simulation,
-from that generator's words. ``users`` is the number n of reports and ``share`` the h of users who
-hold a category. Estimates of shares are unbiased for any data, and may lie outside [0, 1]; errors
-are for fixed data, to a few units in the last place. Reports that say nothing have no estimate, and
-an infinite error. (Warner 1965; Wang, Blocki, Li and Jha, USENIX Security 2017, section 4, whose
-equations 5, 8 and 9 leave out the terms in h; RAPPOR: Erlingsson, Pihur and Korolova, CCS 2014.)
+from that generator's words. ``users`` is the number n of reports, ``share`` the h of users who hold
+a category, and c of n >= 1 reports show it. Estimates of shares are unbiased for any data, and may
+lie outside [0, 1]; errors are for fixed data, to a few units in the last place. Reports that say
+nothing have no estimate, and an infinite error. (Warner 1965; Wang, Blocki, Li and Jha, USENIX
+Security 2017, section 4, whose equations 5, 8 and 9 leave out the terms in h; RAPPOR: Erlingsson,
+Pihur and Korolova, CCS 2014.)
 
 >>> import hockeystick as hs
 >>> response = hs.RandomizedResponse(1.0986122886681098, categories=2)
->>> hs.release.response_reports(response, [0, 1, 1]).shape
-(3,)
 >>> hs.release.response_frequencies(response, [0, 0, 0, 1]).round(12).tolist()
 [1.0, 0.0]
 >>> sure = hs.mechanisms.UnaryEncoding(float("inf"))
@@ -37,40 +36,18 @@ from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, RandomizedRes
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.numerics import largest_reading
+from hockeystick.numerics.multiprecision import iv
+from hockeystick.numerics.rounding import float_down
 from hockeystick.numerics.working_precision import integers_around, interval_bits
-from hockeystick.release._values import (
-    Grid,
-    category_array,
-    grid_of,
-    of_kind,
-    real_array,
-    released,
-    root_up,
-    set_numbers,
-    shaped,
-)
-from hockeystick.release.samplers import (
-    Bits,
-    bernoulli,
-    rounded_gaussian,
-    rounded_laplace,
-    secret_bits,
-    uniform_integers,
-)
-from hockeystick.release.samplers.bits import (
-    POSITIVE,
-    Bools,
-    Floats,
-    Integers,
-    checked_words,
-    coins,
-)
+from hockeystick.release import _values, samplers
+from hockeystick.release._values import Grid, grid_of, of_kind, released, root_up, shaped
+from hockeystick.release.samplers import Bits, bernoulli, secret_bits
+from hockeystick.release.samplers.bits import POSITIVE, Bools, Floats, Integers, checked_words
 
 _SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
 _CATEGORIES: Final = Domain(symbol="K", low=1, high=10**9, typical=(2, 1000), whole=True)
 _SIZE: Final = Domain(symbol="m", low=1, high=2**20, typical=(16, 1024), whole=True)
 _COHORT: Final = Domain(symbol="cohort", low=0, high=2**32, typical=(0, 64), whole=True)
-_FLIP: Final = Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))
 _MOST_HASHES: Final = 10_000
 _GUARD: Final = 64
 _EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, low_open=True, typical=(0.1, 8))
@@ -96,8 +73,7 @@ def source_of(rng: np.random.Generator | None, bits: Bits) -> Bits:
 class LocalReports(NamedTuple):
     """What shows with probability p for a user who holds a category, and q for one who does not.
 
-    Each number to a few units in the last place; ``gap`` is p - q. With ``s = e^-slope`` K
-    categories have 1 and s over ``1 + (K - 1) s``.
+    ``gap`` is p - q. With ``s = e^-slope`` K categories have 1 and s over ``1 + (K - 1) s``.
     """
 
     p: float
@@ -119,7 +95,7 @@ class LocalReports(NamedTuple):
         return cls(1.0 / whole, others * small / whole, small / whole, gap / whole)
 
     def frequencies(self, shown: Floats) -> Floats:
-        """Return ``h = (c/n - q) / (p - q)`` of the shares c/n of reports, or raise."""
+        """Return ``h = (c/n - q) / (p - q)``, or raise."""
         if self.gap == 0.0:
             raise ParameterError("mechanism", "noise alone", "one whose reports say something")
         return np.asarray((shown - self.q) / self.gap)
@@ -140,8 +116,6 @@ def _slope(mechanism: RandomizedResponse | UnaryEncoding) -> float:
 
 def _kept(epsilon: float, others: int, size: int, bits: Bits) -> Bools:
     """Return exact coins of probability ``1 / (1 + others exp(-epsilon))``."""
-    from hockeystick.numerics.multiprecision import iv
-
     if epsilon == math.inf:
         return np.ones(size, dtype=np.bool_)
 
@@ -149,7 +123,7 @@ def _kept(epsilon: float, others: int, size: int, bits: Bits) -> Bools:
         with interval_bits(fine + _GUARD):
             return integers_around(iv.mpf(2) ** fine / (1 + others * iv.exp(-iv.mpf(epsilon))))
 
-    return coins(around, size, bits)
+    return samplers.bits.coins(around, size, bits)
 
 
 def _bit_rows(reports: Any) -> Bools:
@@ -168,15 +142,15 @@ def response_reports(
 ) -> Integers:
     """Return one report by randomized response for each category, an integer from 0 to K - 1.
 
-    The category with probability ``e^epsilon / (e^epsilon + K - 1)``, else one of the others, all
-    equally likely.
+    The category with probability ``e^epsilon / (e^epsilon + K - 1)``, else any other one alike.
     """
     of_kind(mechanism, RandomizedResponse)
-    own, source = category_array("values", values, mechanism.categories), source_of(rng, bits)
+    own = _values.category_array("values", values, mechanism.categories)
+    source = source_of(rng, bits)
     if mechanism.epsilon == math.inf:
         return own
     truly = _kept(mechanism.epsilon, mechanism.categories - 1, own.size, source)
-    other = uniform_integers(mechanism.categories - 1, own.size, bits=source)
+    other = samplers.uniform_integers(mechanism.categories - 1, own.size, bits=source)
     other += other >= own
     return np.where(truly, own, other)
 
@@ -184,25 +158,19 @@ def response_reports(
 def response_frequencies(mechanism: RandomizedResponse, reports: Any) -> Floats:
     """Return estimates of the shares of the K categories, which add up to 1.
 
-    ``h = ((c/n) (e^epsilon + K - 1) - 1) / (e^epsilon - 1)``, where c of n >= 1 reports show it.
+    ``h = ((c/n) (e^epsilon + K - 1) - 1) / (e^epsilon - 1)``.
     """
     count = of_kind(mechanism, RandomizedResponse).categories
-    shown = category_array("reports", reports, count)
+    shown = _values.category_array("reports", reports, count)
     if shown.size == 0:
         raise ParameterError("reports", reports, "at least one report")
     return LocalReports.of(mechanism).frequencies(np.bincount(shown, minlength=count) / shown.size)
 
 
 def response_error(mechanism: RandomizedResponse, users: int, share: float) -> float:
-    """Return the mean squared error of a category's estimate.
+    """Return ``(e^epsilon + K - 2) / (n (e^epsilon - 1)^2) + h (K - 2) / (n (e^epsilon - 1))``.
 
-        (e^epsilon + K - 2) / (n (e^epsilon - 1)^2) + h (K - 2) / (n (e^epsilon - 1))
-
-    Example:
-        >>> import hockeystick as hs
-        >>> response = hs.RandomizedResponse(1.0, categories=10)
-        >>> f"{hs.release.response_error(response, users=1000, share=0.3):.9f}"
-        '0.005026993'
+    The mean squared error of a category's estimate.
     """
     return LocalReports.of(of_kind(mechanism, RandomizedResponse)).error(users, share)
 
@@ -221,7 +189,7 @@ def unary_reports(
     """
     known, source = of_kind(mechanism, UnaryEncoding), source_of(rng, bits)
     columns = _validate.count("categories", categories, _CATEGORIES)
-    own = category_array("values", values, columns)
+    own = _values.category_array("values", values, columns)
     rows = ~_kept(_slope(known), 1, own.size * columns, source).reshape(own.size, columns)
     place, fair = (np.arange(own.size), own), known.kind is Encoding.OPTIMIZED
     rows[place] = bernoulli(0.5, own.size, bits=source) if fair else ~rows[place]
@@ -229,7 +197,7 @@ def unary_reports(
 
 
 def unary_frequencies(mechanism: UnaryEncoding, reports: Any) -> Floats:
-    """Return ``h = (c/n - q) / (p - q)`` for each category, whose bit c of n >= 1 reports have."""
+    """Return ``h = (c/n - q) / (p - q)`` for each category."""
     own = LocalReports.of(of_kind(mechanism, UnaryEncoding))
     return own.frequencies(_bit_rows(reports).mean(axis=0))
 
@@ -237,7 +205,7 @@ def unary_frequencies(mechanism: UnaryEncoding, reports: Any) -> Floats:
 def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
     """Return the mean squared error of a category's estimate.
 
-    ``e^(epsilon/2) / (n (e^(epsilon/2) - 1)^2)`` for the symmetric encoding, whatever h, and
+    ``e^(epsilon/2) / (n (e^(epsilon/2) - 1)^2)`` for the symmetric encoding, and
     ``4 e^epsilon / (n (e^epsilon - 1)^2) + h/n`` for the optimized one.
     """
     return LocalReports.of(of_kind(mechanism, UnaryEncoding)).error(users, share)
@@ -246,16 +214,20 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
 def rappor_filters(mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0) -> Bools:
     """Return the Bloom filter of each value, a text or an integer: at most k of m bits are set.
 
-    Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` for each j of the k hashes, the same on every
-    machine; an integer counts as the text of its digits. There is no noise: a filter tells its
-    value. k is at most 10,000, m from 1 to 2^20, the cohort from 0 to 2^32.
+    Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` for each j of the k hashes; an integer counts
+    as the text of its digits. There is no noise: a filter tells its value. k is at most 10,000, m
+    from 1 to 2^20, the cohort from 0 to 2^32.
     """
     hashes = of_kind(mechanism, RAPPOR).hashes
     if hashes > _MOST_HASHES:
         raise ParameterError("hashes", hashes, f"at most {_MOST_HASHES:,} where values are hashed")
     width = _validate.count("size", size, _SIZE)
     group = _validate.count("cohort", cohort, _COHORT)
-    texts = _texts(values)
+    array = np.array(values, dtype=object)
+    kinds = {type(one) for one in array} if array.ndim == 1 else set()
+    if not kinds or not all(issubclass(kind, str | int) and kind is not bool for kind in kinds):
+        raise ParameterError("values", type(values).__name__, "a row of texts or of integers")
+    texts = [str(one) for one in array]
     places = {text: _places(text, hashes, width, group) for text in set(texts)}
     filters = np.zeros((len(texts), width), dtype=np.bool_)
     for row, text in zip(filters, texts, strict=True):
@@ -268,16 +240,9 @@ def rappor_reports(
 ) -> Bools:
     """Return the permanent randomized response of each user: a Bloom filter of m bits with noise.
 
-    Each bit of ``rappor_filters`` is replaced by a fair coin with probability f, the larger of its
-    float and its decimal reading. A user who reports one value again sends the same report, or
-    ``rappor_again`` of it; noise drawn anew is another run of the mechanism.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> exact = hs.mechanisms.RAPPOR(flip=0, hashes=2)
-        >>> reports = hs.release.rappor_reports(exact, ["red", "red", "blue", "red"], 16)
-        >>> hs.release.rappor_frequencies(exact, reports, ["red", "blue"]).round(12).tolist()
-        [0.75, 0.25]
+    Each bit of ``rappor_filters`` is replaced by a fair coin with probability f. A user who reports
+    one value again sends the same report, or ``rappor_again`` of it; noise drawn anew is another
+    run of the mechanism.
     """
     filters = rappor_filters(mechanism, values, size, cohort=cohort)
     return _flipped(filters, largest_reading(mechanism.flip), bits)
@@ -286,17 +251,11 @@ def rappor_reports(
 def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
     """Return what one instantaneous report, ``rappor_again`` with flip g, tells by itself.
 
-    Its flip is ``1 - (1 - f)(1 - g)``, rounded down, to the side of less privacy (theorem 2, with
-    ``q = 1 - g/2`` and ``p = g/2``). Any number of a user's reports tells at most the permanent
-    one.
+    Its flip is ``1 - (1 - f)(1 - g)``, rounded down, to the side of less privacy (theorem 2).
     """
     first = Fraction(of_kind(mechanism, RAPPOR).flip)
-    second = Fraction(_validate.real("flip", flip, _FLIP))
-    exact = 1 - (1 - first) * (1 - second)
-    rounded = float(exact)
-    if Fraction(rounded) > exact:
-        rounded = math.nextafter(rounded, 0.0)
-    return RAPPOR(rounded, mechanism.hashes)
+    second = Fraction(_validate.real("flip", flip, _SHARE))
+    return RAPPOR(float_down(1 - (1 - first) * (1 - second)), mechanism.hashes)
 
 
 def rappor_again(
@@ -304,17 +263,16 @@ def rappor_again(
 ) -> Bools:
     """Return an instantaneous randomized response of each permanent one, a row of bits.
 
-    Each bit is replaced by a fair coin with probability g, the flip, afresh in each call:
-    post-processing. One alone is a report of ``rappor_once(mechanism, flip)``, which is also what
-    estimates take.
+    Each bit is replaced by a fair coin with probability g, the flip, afresh in each call. All tell
+    at most the permanent one, one alone is ``rappor_once(mechanism, flip)``, as estimates take it.
     """
     of_kind(mechanism, RAPPOR)
-    g = _validate.real("flip", flip, _FLIP)
-    return _flipped(_bit_rows(reports), largest_reading(g), bits)
+    g = largest_reading(_validate.real("flip", flip, _SHARE))
+    return _flipped(_bit_rows(reports), g, bits)
 
 
 def rappor_shares(mechanism: RAPPOR, reports: Any) -> Floats:
-    """Return ``(c/n - f/2) / (1 - f)`` for each bit, which c of n >= 1 reports have."""
+    """Return ``(c/n - f/2) / (1 - f)`` for each bit."""
     own = LocalReports.of(of_kind(mechanism, RAPPOR))
     return own.frequencies(_bit_rows(reports).mean(axis=0))
 
@@ -323,8 +281,7 @@ def rappor_frequencies(mechanism: RAPPOR, reports: Any, values: Any, *, cohort: 
     """Return estimates of the share of users who hold each of some values, by least squares.
 
     The h that brings ``X h`` nearest to ``rappor_shares``, X with a candidate's filter in each
-    column; these have to be linearly independent. A user who holds another value counts for those
-    whose bits are alike.
+    column; these have to be linearly independent.
     """
     shares = rappor_shares(mechanism, reports)
     design = _design(mechanism, values, shares.size, cohort)
@@ -334,10 +291,7 @@ def rappor_frequencies(mechanism: RAPPOR, reports: Any, values: Any, *, cohort: 
 def rappor_error(
     mechanism: RAPPOR, users: int, values: Any, size: int, *, cohort: int = 0
 ) -> Floats:
-    """Return ``sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))``, candidates' standard errors.
-
-    Single bits' estimates have it with 1 for the first factor.
-    """
+    """Return the standard errors, ``sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))``."""
     bit = LocalReports.of(of_kind(mechanism, RAPPOR)).error(users, 0.0)
     design = _design(mechanism, values, _validate.count("size", size, _SIZE), cohort)
     lengths = np.linalg.norm(np.linalg.pinv(design), axis=1)
@@ -357,14 +311,6 @@ def _flipped(rows: Bools, flip: Fraction, bits: Bits) -> Bools:
     return np.asarray(rows ^ changed.reshape(rows.shape), dtype=np.bool_)
 
 
-def _texts(values: Any) -> list[str]:
-    array = np.array(values, dtype=object)
-    kinds = {type(one) for one in array} if array.ndim == 1 else set()
-    if not kinds or not all(issubclass(kind, str | int) and kind is not bool for kind in kinds):
-        raise ParameterError("values", type(values).__name__, "a row of texts or of integers")
-    return [str(one) for one in array]
-
-
 def _places(text: str, hashes: int, size: int, cohort: int) -> list[int]:
     encoded = text.encode("utf-8", "surrogatepass")
     salts = (index.to_bytes(8, "big") + cohort.to_bytes(8, "big") for index in range(hashes))
@@ -376,7 +322,7 @@ def _places(text: str, hashes: int, size: int, cohort: int) -> list[int]:
 class LocalMean(ABC):
     """How each of n users reports a number in [low, high], epsilon-DP, and what their mean is.
 
-    Epsilon is in (0, inf], low below high, both finite. Reports are unbiased for their values.
+    Epsilon is in (0, inf]; w is the width of the interval. Reports are unbiased for their values.
     """
 
     epsilon: float
@@ -384,7 +330,7 @@ class LocalMean(ABC):
     high: float = 1.0
 
     def __post_init__(self) -> None:
-        set_numbers(self, epsilon=_EPSILON, low=_END, high=_END)
+        _values.set_numbers(self, epsilon=_EPSILON, low=_END, high=_END)
         if not self.low < self.high:
             raise ParameterError("high", self.high, f"a number > low, which is {self.low:g}")
 
@@ -397,7 +343,7 @@ class LocalMean(ABC):
         self, values: Any, rng: np.random.Generator | None = None, *, bits: Bits = secret_bits
     ) -> Floats:
         """Return one report for each value."""
-        return self._reports(self._values(values), source_of(rng, bits))
+        return self._reports(self._checked(values), source_of(rng, bits))
 
     @abstractmethod
     def _reports(self, values: Floats, bits: Bits) -> Floats: ...
@@ -408,14 +354,14 @@ class LocalMean(ABC):
 
     def estimate(self, reports: Any) -> float:
         """Return the mean of one or more reports."""
-        return float(real_array("reports", reports, -_ANY, _ANY).mean())
+        return float(_values.real_array("reports", reports, -_ANY, _ANY).mean())
 
-    def _values(self, values: Any) -> Floats:
-        return real_array("values", values, self.low, self.high)
+    def _checked(self, values: Any) -> Floats:
+        return _values.real_array("values", values, self.low, self.high)
 
     def _scaled(self, values: Any) -> Floats:
         """Return numbers scaled to [-1, 1], the ends exactly: beyond them bits would tell more."""
-        known = self._values(values)
+        known = self._checked(values)
         both = (known - self.low) - (self.high - known)
         return np.asarray(np.clip(both / (self.high - self.low), -1.0, 1.0), dtype=np.float64)
 
@@ -427,7 +373,7 @@ class OneBitMean(LocalMean):
     With ``y`` the number scaled to [-1, 1] and ``tau = tanh(epsilon/2)``, the report is ``+1/tau``
     with probability ``(1 + tau y) / 2``, else ``-1/tau``, scaled back: an end drawn at random, and
     reported by binary randomized response. The mean squared error is ``(w/2)^2 (1/tau^2 - mean of
-    y^2) / n``, w the width of the interval (Duchi, Jordan and Wainwright, FOCS 2013).
+    y^2) / n`` (Duchi, Jordan and Wainwright, FOCS 2013).
 
     Example:
         >>> import hockeystick as hs
@@ -463,8 +409,8 @@ class OneBitMean(LocalMean):
 class LaplaceMean(LocalMean):
     """A number with Laplace noise of scale ``(high - low) / epsilon``, as ``laplace`` draws it.
 
-    Its mean squared error is ``2 (w / epsilon)^2 / n``, w the width of the interval, and up to
-    2^-18 of it more by the grid of the noise. Epsilon inf reports the number itself.
+    Its mean squared error is ``2 (w / epsilon)^2 / n``, and up to 2^-18 of it more by the grid of
+    the noise. Epsilon inf reports the number itself.
     """
 
     __slots__ = ()
@@ -479,11 +425,11 @@ class LaplaceMean(LocalMean):
             return values
         grid = grid_of(self.mechanism, scale, self.high - self.low, 1)
         away = values - self.low
-        return self.low + released(grid, away, self.mechanism, None, rounded_laplace, bits)
+        return self.low + released(grid, away, self.mechanism, None, samplers.rounded_laplace, bits)
 
     def error(self, values: Any) -> float:
         scale = (self.high - self.low) / self.epsilon
-        return 2.0 * scale * scale / self._values(values).size
+        return 2.0 * scale * scale / self._checked(values).size
 
 
 def gaussian_reports(
@@ -493,20 +439,15 @@ def gaussian_reports(
 
     ``v min(1, C/||v||) + N(0, (2 C z)^2 I)``, with C the public norm, from 1e-100 to 1e100, and z
     the finite noise multiplier in units of 2C, how far two values of one user may be apart. Values
-    are a row of numbers, one for each user, or one row of up to 2^18 for each. Each row costs its
-    user what the mechanism does, under replace-one, as ``gaussian`` with the sensitivity ``2 C (1 +
-    2^-30)``, which covers the round-off of clipping (Kasiviswanathan et al., FOCS 2008).
-
-    Example:
-        >>> import hockeystick as hs
-        >>> hs.release.gaussian_reports(hs.Gaussian(1.5), [[0.6, -0.2], [1.0, 3.0]], norm=1.0).shape
-        (2, 2)
+    are a number for each user, or a row of up to 2^18. Each costs its user what the mechanism does,
+    under replace-one: ``gaussian`` with the sensitivity ``2 C (1 + 2^-30)``, which covers the
+    round-off of clipping (Kasiviswanathan et al., FOCS 2008).
     """
     known = of_kind(mechanism, Gaussian)
     given = _one_or_two_axes("values", values)
     rows = given.reshape(given.shape[0], -1)
     grid = _gaussian_grid(known, norm, rows.shape[1])
-    draw = rounded_gaussian if known.noise_multiplier > 0.0 else None
+    draw = samplers.rounded_gaussian if known.noise_multiplier > 0.0 else None
     return released(grid, _clipped(rows, float(norm)), known, None, draw, bits).reshape(given.shape)
 
 
@@ -517,9 +458,9 @@ def gaussian_mean(mechanism: Gaussian, reports: Any) -> Floats:
 
 
 def gaussian_error(mechanism: Gaussian, users: int, norm: float, *, entries: int = 1) -> float:
-    """Return the standard error of the mean of reports of d entries, in each of them.
+    """Return the standard error of each entry of the mean, ``2 C z / sqrt(n)``.
 
-    ``2 C z / sqrt(n)``, of the noise that is drawn, which is larger by at most ``2^-15``.
+    Of the noise that is drawn, which is larger by at most ``2^-15``.
     """
     known = of_kind(mechanism, Gaussian)
     count = _validate.count("users", users, POSITIVE)
@@ -539,11 +480,8 @@ def _gaussian_grid(mechanism: Gaussian, norm: float, entries: int) -> Grid:
 
 
 def _clipped(rows: Floats, norm: float) -> Floats:
-    """Return rows scaled to a norm of C, up to round-off, those above it; others as they are.
-
-    Measured by the largest entry, so that no square overflows, and none that counts underflows: a
-    sum of d squares is off by d + 1 units in the last place at most.
-    """
+    """Return rows scaled to a norm of C, up to round-off, those above it; others as they are."""
+    # Measured by the largest entry, so that no square overflows, and none that counts underflows.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     shape = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0.0)
     length = np.sqrt(np.square(shape).sum(axis=1, keepdims=True))

@@ -19,40 +19,23 @@ from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, Discret
 from hockeystick.mechanisms.selection import exponential as selections
 from hockeystick.mechanisms.selection.exponential import PermuteAndFlip, ReportNoisyMax
 from hockeystick.mechanisms.selection.partition_selection import PartitionSelection
-from hockeystick.mechanisms.selection.sparse_vector import (
-    AboveThreshold,
-    ComparisonNoise,
-    SparseVector,
-)
+from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, SparseVector
 from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.release import samplers
 from hockeystick.release._values import integers, of_kind, sensitivity_of, shaped, yes_or_no
 from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.noise.arrays import integer_noise
-from hockeystick.release.samplers import (
-    Bits,
-    NoisyNumber,
-    RealNoise,
-    noisy_argmax,
-    permutation,
-    run_count,
-    secret_bits,
-    uniform_integers,
-)
+from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits, uniform_integers
 from hockeystick.release.samplers.bits import POSITIVE, Integers, checked_words
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Candidate = TypeVar("_Candidate")
 _Output = TypeVar("_Output")
 
-_RUNNABLE: Final = (
-    "a PartitionSelection with DiscreteGaussian or DiscreteLaplace noise, whose numbers are exact"
-)
+_RUNNABLE: Final = "a PartitionSelection with DiscreteGaussian or DiscreteLaplace noise"
 _COUNTS: Final = "a mapping from each partition to its number of users, integers >= 1"
-_ORDERED: Final = (
-    "partitions that can be sorted, as texts or numbers are, so that the order of those shown says "
-    "nothing about the data"
-)
+_ORDERED: Final = "partitions that can be sorted, as texts or numbers are"
 _PAIRS: Final = "pairs of a user and a partition, both hashable"
 _A_SCORE: Final = "a pair (output, score), the score a number"
 
@@ -68,24 +51,12 @@ def exponential(
 ) -> int:
     """Return the place of a candidate, from 0, with probability exponential in its score.
 
-    ``P(i)`` is proportional to ``exp(epsilon scores_i / (2 S))`` with S the sensitivity; to
-    ``exp(epsilon scores_i / S)`` where all scores move the same way (``monotone``), as counts under
-    add-remove do. Epsilon 0 draws one of all alike, inf the first of the best; equal scores are
-    equally likely at any other epsilon (McSherry and Talwar 2007).
-
-    Guarantees:
-        That of the mechanism: the place of the largest ``scores_i + (2 S / epsilon) G_i`` of real
-        numbers, with Gumbel noise G_i and scores as the binary fractions that they are, exactly,
-        for the larger reading of S and the smaller one of epsilon, float or decimal (Durfee and
-        Rogers, NeurIPS 2019; Ilvento, CCS 2020).
-
-    Args:
-        mechanism: What is run, and charged.
-        scores: A row of one or more numbers, one for each candidate: floats, or integers up to
-            ``2^53`` in size. The number of candidates is public.
-        sensitivity: The most S that any of the *floats* given moves between neighbouring data sets;
-            a finite number > 0 in the scores' unit.
-        monotone: Whether between two neighbouring data sets all scores move the same way.
+    ``P(i)`` is proportional to ``exp(epsilon scores_i / (2 S))``; without the 2 where all scores
+    move the same way (``monotone``), as counts under add-remove do. Epsilon 0 draws one of all
+    alike, inf the first of the best. S is the most that any of the *floats* given moves between
+    neighbouring data sets, a finite number > 0, and the number of candidates is public. Drawn as
+    the place of the largest real number ``scores_i + (2 S / epsilon) G_i`` with Gumbel noise G_i
+    (McSherry and Talwar 2007; Durfee and Rogers, NeurIPS 2019; Ilvento, CCS 2020).
 
     Example:
         >>> import hockeystick as hs
@@ -105,14 +76,13 @@ def report_noisy_max(
     charge: Charged | None = None,
     bits: Bits = secret_bits,
 ) -> int:
-    """Return the candidate whose score is the largest after noise is added to each.
+    """Return the place of the largest ``scores_i + (2 S / epsilon) Z_i``.
 
-    The place of the largest ``scores_i + (2 S / epsilon) Z_i``, without the 2 where all scores move
-    the same way; Z_i is the mechanism's noise, Gumbel, exponential or Laplace of scale 1 (Dwork and
-    Roth 2014, section 3.3). All else is as for ``exponential``.
+    Z_i is the mechanism's noise, Gumbel, exponential or Laplace of scale 1; all else is as for
+    ``exponential`` (Dwork and Roth 2014, section 3.3).
     """
     own = of_kind(mechanism, ReportNoisyMax)
-    return _selected(own, RealNoise(own.noise.value), scores, sensitivity, monotone, charge, bits)
+    return _selected(own, RealNoise(own.noise), scores, sensitivity, monotone, charge, bits)
 
 
 def permute_and_flip(
@@ -124,11 +94,10 @@ def permute_and_flip(
     charge: Charged | None = None,
     bits: Bits = secret_bits,
 ) -> int:
-    """Return the candidate that permute-and-flip selects; all else is as for ``exponential``.
+    """Return the first candidate, in random order, that permute-and-flip accepts.
 
-    Candidates in random order are accepted with probability ``exp(epsilon (scores_i - best) / (2
-    S))``, without the 2 where all scores move the same way; the first that is accepted is returned.
-    Drawn as the place of the largest ``scores_i + (2 S / epsilon) E_i`` with exponential noise
+    With probability ``exp(epsilon (scores_i - best) / (2 S))``; drawn as the place of the largest
+    ``scores_i + (2 S / epsilon) E_i`` with exponential noise. All else is as for ``exponential``
     (McKenna and Sheldon, NeurIPS 2020; Ding et al. 2021).
     """
     own = of_kind(mechanism, PermuteAndFlip)
@@ -154,7 +123,7 @@ def _selected(
     scale = Fraction(0)
     if mechanism.epsilon < math.inf:
         scale = factor * moves / least_reading(mechanism.epsilon)
-    return noisy_argmax(given.tolist(), noise, scale, bits=bits)
+    return samplers.noisy_argmax(given.tolist(), noise, scale, bits=bits)
 
 
 def above_threshold(
@@ -168,20 +137,13 @@ def above_threshold(
     """Return a run that says of one query after the other whether it is above a threshold.
 
     It ends with the first that is: the first i for which ``answer_i + S b Z_i >= threshold + S a
-    Z``, a and b the mechanism's finite threshold and query scales, and its noises, all fresh. Scale
-    0 leaves out that noise (Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017: variants that
-    are not private).
+    Z`` of real numbers, a and b the mechanism's finite threshold and query scales, and its noises,
+    all fresh. It is charged once, here, whatever the number of queries, which may be chosen as the
+    outcomes come in (Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017: variants that are not
+    private).
 
-    Guarantees:
-        That of the mechanism, which is charged once, here, whatever the number of queries, which
-        may be chosen as the outcomes come in. Sums are compared as real numbers, and no noise is
-        rounded or released. Float and decimal readings of S and the scales are both covered.
-
-    Args:
-        mechanism: What is run, and charged.
-        threshold: A finite number, which does not depend on the data.
-        sensitivity: The most S that any of the *floats* asked moves between neighbouring data sets;
-            a finite number > 0 in the answers' unit.
+    The threshold is a finite number, which does not depend on the data; S is as for
+    ``exponential``, of the answers.
 
     Example:
         >>> import hockeystick as hs
@@ -204,9 +166,8 @@ def sparse_vector(
     """Return a run that says which queries are above a threshold, up to a number of them.
 
     As ``above_threshold``, begun again with fresh noise of the threshold after each "above", until
-    there are ``mechanism.positives`` of them, all charged at once (Dwork and Roth 2014, algorithm
-    2). Where the mechanism names the largest number of queries for each positive, as many "below"
-    use up one of the positives.
+    there are ``mechanism.positives`` of them, all charged at once; ``mechanism.queries`` answers
+    "below", if limited, use up a positive too (Dwork and Roth 2014, algorithm 2).
     """
     own = of_kind(mechanism, SparseVector)
     return ThresholdQueries(own, threshold, sensitivity, charge, bits)
@@ -258,10 +219,10 @@ class ThresholdQueries(ChargedRun):
                 self._left, self._asked, self._top = self._left - 1, 0, None
             return found
 
-    def _noisy(self, value: Fraction, noise: ComparisonNoise, scale: float) -> NoisyNumber:
+    def _noisy(self, value: Fraction, noise: str, scale: float) -> NoisyNumber:
         word = int(checked_words(self._bits, 1)[0])
         spread = largest_reading(scale) * self._sensitivity
-        return NoisyNumber(value, RealNoise(noise.value), spread, word, self._bits)
+        return NoisyNumber(value, RealNoise(noise), spread, word, self._bits)
 
 
 def _number(name: str, value: Any) -> Fraction:
@@ -279,13 +240,9 @@ def partition_selection(
 
     ``{p: users[p] + Z_p : users[p] + Z_p >= threshold}`` for the numbers of users, from 1 to 2^62,
     of each partition that any user has; all noises are fresh integers, of ``DiscreteGaussian`` or
-    ``DiscreteLaplace`` (Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009).
-
-    Guarantees:
-        That of the mechanism, where each user was counted once in each of at most
-        ``mechanism.partitions`` partitions: ``users_by_partition`` sees to it. Noisy numbers are
-        compared with the larger reading of the threshold, and shown in the order of the sorted
-        keys, which does not depend on who is not shown.
+    ``DiscreteLaplace``. Each user is to be counted once in each of at most ``mechanism.partitions``
+    partitions: ``users_by_partition`` sees to it. Keys are shown sorted, so that their order says
+    nothing of who is not shown (Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009).
 
     Example:
         >>> import hockeystick as hs
@@ -308,21 +265,16 @@ def users_by_partition(
 ) -> dict[_Key, int]:
     """Return the number of users of each partition, each user counted in at most k of them.
 
-    Pairs are of a user and a partition, any number of times each. A user of more than
-    ``partitions`` k different ones is counted in k of these, all choices being equally likely. The
-    numbers are private: they are for ``partition_selection``, not for anybody to see.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> hs.release.users_by_partition([("ann", "gym"), ("ann", "gym"), ("bob", "gym")], 2)
-        {'gym': 2}
+    Pairs are of a user and a partition, any number of times each; of more than ``partitions`` k
+    different ones of a user any k are equally likely. The numbers are private: they are for
+    ``partition_selection``, not for anybody to see.
     """
     most = _validate.count("partitions", partitions, POSITIVE)
     counts: dict[_Key, int] = {}
     for own in _by_user(pairs).values():
         kept = list(own)
         if len(kept) > most:
-            kept = [kept[place] for place in permutation(len(kept), bits=bits)[:most]]
+            kept = [kept[place] for place in samplers.permutation(len(kept), bits=bits)[:most]]
         for key in kept:
             counts[key] = counts.get(key, 0) + 1
     return counts
@@ -363,7 +315,7 @@ def _sorted_counts(users: Any) -> tuple[list[Any], Integers]:
 @final
 @dataclass(frozen=True, slots=True)
 class Best(Generic[_Candidate, _Output]):
-    """The best run of a search, its output and score, and what the whole search costs."""
+    """The best run of a search, and what the whole search costs."""
 
     candidate: _Candidate
     output: _Output
@@ -380,15 +332,12 @@ def grid_search(
 ) -> Best[_Candidate, _Output]:
     """Run each candidate of a fixed list once, and return the best.
 
-    All runs together cost ``mechanism ** k`` for k candidates, by composition, whoever sees them;
-    they are charged before the first begins, also where one fails. Of equal scores the first is the
-    best; nan is the worst.
+    All runs together cost ``mechanism ** k`` for k candidates, whoever sees them; they are charged
+    before the first begins. Of equal scores the first is the best; nan is the worst.
 
-    Args:
-        mechanism: What one run costs, of any candidate, its score on private data included.
-        candidates: One or more hyperparameters, chosen without looking at the data.
-        run: What trains with a candidate and returns its output and its score; larger is better.
-            It does not charge by itself what is charged here.
+    The mechanism is what one run costs, its score on private data included; candidates are chosen
+    without looking at the data; run trains with one and returns its output and its score, the
+    larger the better.
 
     Example:
         >>> import hockeystick as hs
@@ -415,30 +364,16 @@ def random_search(
 ) -> Best[_Candidate, _Output] | None:
     """Run a secret, random number of candidates, each drawn afresh, and return the best run.
 
-    All else is as for ``grid_search``; a candidate that is listed twice is drawn twice as often,
-    and runs have to be independent. None where the number of runs that was drawn is 0 (Papernot and
-    Steinke, ICLR 2022; Liu and Talwar, STOC 2019).
-
-    Guarantees:
-        That of ``RandomStopping``: the number of runs and each run's candidate are drawn exactly.
-        Nothing of the other runs, and not their number, may be shown to those who see what is
-        released: no progress, no log, no time. And no error: one that a run raises ends the search,
-        and tells that there were at least as many runs, and whatever its text shows: no theorem
-        covers it. Where data can make a run fail, that it failed is part of its output, and is to
-        be returned, as a fixed output with the score nan.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> stopping = hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(5)
-        >>> tuned = hs.mechanisms.RandomStopping(hs.Gaussian(5), stopping)
-        >>> best = hs.release.random_search(tuned, [0.1, 0.4], lambda rate: (rate, -rate))
-        >>> best.mechanism == tuned
-        True
+    All else is as for ``grid_search``; runs have to be independent. None where no run was drawn.
+    **Nothing of the other runs, and not their number, may be shown** to those who see what is
+    released: no progress, no log, no time, and no error, which no theorem covers. Where data can
+    make a run fail, return a fixed output with the score nan (Papernot and Steinke, ICLR 2022; Liu
+    and Talwar, STOC 2019).
     """
     own = of_kind(mechanism, RandomStopping)
     known = _checked_search(candidates, run)
     charged = checked_charge(charge)
-    runs = run_count(own.distribution, bits=bits)
+    runs = samplers.run_count(own.distribution, bits=bits)
     book(charged, own)
     best: Best[_Candidate, _Output] | None = None
     for _ in range(runs):

@@ -15,30 +15,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian, PrivateCovariance
 from hockeystick.release._values import integers, of_kind, rows_of_length, shaped
 from hockeystick.release.counting import Charged, book, checked_charge
-from hockeystick.release.noise.clipped_sum import (
-    LENGTH,
-    UNITS,
-    check_noise,
-    clipped_integers,
-    noisy_integers,
-)
-from hockeystick.release.samplers import Bits, secret_bits
-from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers
+from hockeystick.release.noise import clipped_sum
+from hockeystick.release.noise.clipped_sum import UNITS, clipped_integers, noisy_integers
+from hockeystick.release.samplers.bits import POSITIVE, Bits, Floats, Integers, secret_bits
 from hockeystick.release.samplers.real_noise import SCALE
 
-_SIZE: Final = Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
-_FLOOR: Final = Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
+_SIZE: Final = _validate.Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
+_FLOOR: Final = _validate.Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
 _MOST_ROWS: Final = 2**26
 _SQUARED_UNITS: Final = 2**16
 # With units of 2^18 for a row's length, products of entries are at most 2^36.
@@ -51,8 +44,7 @@ _OF_MEAN: Final = "a Gaussian, or a JointGaussian of two noise multipliers: the 
 _OF_NORMALISATION: Final = "a JointGaussian of two noise multipliers, or of three with the count's"
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows of a data set less their public center, and what their length is clipped to."""
 
     centred: Floats
@@ -66,7 +58,7 @@ def rows_of(rows: Any, bound: Any, center: Any) -> Rows:
     known = shaped(
         "rows", rows, allowed, lambda a: a.ndim == 2 and a.shape[1] and len(a) <= _MOST_ROWS
     )
-    length, columns = _validate.real("bound", bound, LENGTH), known.shape[1:]
+    length, columns = _validate.real("bound", bound, clipped_sum.LENGTH), known.shape[1:]
     allowed = f"a number, or one for each of {known.shape[1]} columns"
     given = 0 if center is None else center
     middle = shaped("center", given, allowed, lambda one: one.shape in ((), columns))
@@ -76,7 +68,7 @@ def rows_of(rows: Any, bound: Any, center: Any) -> Rows:
 
 
 def _divisor(size: Any, data: Rows, adjacency: Adjacency, *, counted: bool = False) -> float | None:
-    """Return what sums are divided by where it is public, None for a noisy count; or raise."""
+    """Return what sums are divided by where it is public, or None for a noisy count."""
     if counted and size is not None:
         raise IncompatibleError("the mechanism releases the number of rows, and a size is given")
     if counted and adjacency is not Adjacency.ADD_REMOVE:
@@ -86,17 +78,14 @@ def _divisor(size: Any, data: Rows, adjacency: Adjacency, *, counted: bool = Fal
     if size is not None:
         return _validate.real("size", size, _SIZE)
     if adjacency is Adjacency.ADD_REMOVE:
-        raise IncompatibleError(
-            "under add-remove the number of rows is private: give a public size, a mechanism of "
-            "one noise multiplier more, or adjacency='replace-one' or 'zero-out'"
-        )
+        told = "give a public size, or a mechanism of one noise multiplier more"
+        raise IncompatibleError(f"under add-remove the number of rows is private: {told}")
     if len(data.centred) == 0:
         raise ParameterError("rows", "none", "at least one row where no size is given")
     return float(len(data.centred))
 
 
 def _noisy_count(data: Rows, noise_multiplier: float, bits: Bits) -> float:
-    """Return the number of rows, which one record moves by 1, with noise; at least 1."""
     total = np.array([len(data.centred)], dtype=np.int64)
     return float(max(noisy_integers(total, 1, noise_multiplier, bits)[0], 1))
 
@@ -119,14 +108,10 @@ def mean(
         c + (sum_i clip(x_i - c, C) + N(0, (z S)^2 I)) / n,    clip(y, C) = min(1, C/|y|) y.
 
     One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, and by ``S =
-    2C`` under replace-one (Galli, "Sense and Sensitivity: Data Utility and User Privacy in
-    Differentially Private Machine Learning", PhD thesis, Scuola Normale Superiore, chapter 1).
-
-    Guarantees:
-        That of the mechanism, floats included: clipped rows are integers in units of ``2^-22 C``,
-        each of squared length at most ``2^44``. n is public with a ``Gaussian``. A
-        ``JointGaussian`` of two multipliers ``(z, z_n)`` releases it under add-remove beside the
-        sum, as ``max(1, n + round(N(0, z_n^2)))``.
+    2C`` under replace-one. A ``JointGaussian`` of two multipliers ``(z, z_n)`` releases n too,
+    under add-remove, as ``max(1, n + round(N(0, z_n^2)))`` (Galli, "Sense and Sensitivity: Data
+    Utility and User Privacy in Differentially Private Machine Learning", PhD thesis, Scuola Normale
+    Superiore, chapter 1).
 
     Example:
         >>> import hockeystick as hs
@@ -143,7 +128,7 @@ def mean(
         raise ParameterError("mechanism", mechanism, _OF_MEAN)
     data = rows_of(rows, bound, center)
     scale = UNITS * (2 if neighbours is Adjacency.REPLACE_ONE else 1)
-    check_noise(noises, scale)
+    clipped_sum.check_noise(noises, scale)
     known = _divisor(size, data, neighbours, counted=len(noises) == 2)
     book(checked_charge(charge), mechanism)
     total = clipped_integers(data.centred, data.bound).sum(axis=0).astype(np.int64)
@@ -154,13 +139,13 @@ def mean(
 @final
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """What features are normalised by: less the mean of each, and over its deviation."""
+    """What features are normalised by."""
 
     mean: Floats
     deviation: Floats
 
     def apply(self, rows: Any) -> Floats:
-        """Return ``(x - mean) / deviation`` of rows of shape (n, d), each by itself."""
+        """Return ``(x - mean) / deviation`` of rows of shape (n, d)."""
         known = rows_of_length("rows", rows, len(self.mean))
         return np.asarray((known - self.mean) / self.deviation)
 
@@ -186,15 +171,11 @@ def normalisation(
 
     One record moves the two by at most S_1 and S_2 in L2: under add-remove and zero-out by ``|y| <=
     C`` and ``|y^2| <= |y|^2 <= C^2``; under replace-one by 2C and by ``sqrt(2) C^2``, as squares
-    are not negative. Both are asked of the same records: one ``JointGaussian``, of ``(z_1, z_2)``,
-    or of ``(z_1, z_2, z_n)``, which releases n too, under add-remove, each up to ``2^11``. The
-    floor is the least deviation, from 1e-150 to 1e150; by default the square root of the noise's
-    deviation in ``q/n`` (van Dijk and Nguyen 2023, section 2.7).
-
-    Guarantees:
-        That of the mechanism, floats included: clipped rows are integers in units of ``2^-16 C``. A
-        training on the normalised data is charged for both: ``DPSGD(..., extra=mechanism)``. Batch
-        normalisation is another matter: with it no gradient is one record's alone.
+    are not negative. The mechanism is of ``(z_1, z_2)``, or of ``(z_1, z_2, z_n)``, which releases
+    n too, under add-remove, each up to ``2^11``; a training on the normalised data is charged for
+    both: ``DPSGD(..., extra=mechanism)``. The floor is the least deviation, from 1e-150 to 1e150;
+    by default the square root of the noise's deviation in ``q/n`` (van Dijk and Nguyen 2023,
+    section 2.7).
 
     Example:
         >>> import hockeystick as hs
@@ -208,7 +189,7 @@ def normalisation(
         raise ParameterError("mechanism", mechanism, _OF_NORMALISATION)
     data = rows_of(rows, bound, center)
     least = None if floor is None else _validate.real("floor", floor, _FLOOR)
-    check_noise(noises, 2.0 * _SQUARED_UNITS**2)
+    clipped_sum.check_noise(noises, 2.0 * _SQUARED_UNITS**2)
     known = _divisor(size, data, neighbours, counted=len(noises) == 3)
     book(checked_charge(charge), mechanism)
     first, second = _noisy_sums(data, noises, neighbours, bits)
@@ -249,12 +230,10 @@ def covariance(
         (sum_i y_i y_i^T + E) / n,   E symmetric, E_ii ~ N(0, sigma^2), E_ij ~ N(0, sigma^2 / 2).
 
     One record moves the sum by ``R^2`` in the Frobenius norm, by ``sqrt(2) R^2`` under replace-one
-    (``R^2`` with one column), as ``PrivateCovariance`` derives: its square, not R, is the unit of
-    the noise (Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014, algorithm 1; Galli,
-    equations 1.9 to 1.11, has R: for R > 1 that is R times too little). The mechanism has as many
-    columns as the rows, z up to ``2^23`` and the data's adjacency. With noise the matrix may have
-    negative eigenvalues. Clipped rows are integers of length at most ``2^18`` (fewer for a z above
-    2^7).
+    (``R^2`` with one column): its square, not R, is the unit of the noise (Dwork, Talwar, Thakurta
+    and Zhang, "Analyze Gauss", STOC 2014, algorithm 1; Galli, equations 1.9 to 1.11, has R: for R >
+    1 that is R times too little). The mechanism has as many columns as the rows, z up to ``2^23``
+    and the data's adjacency. With noise the matrix may have negative eigenvalues.
 
     Example:
         >>> import hockeystick as hs
@@ -266,7 +245,7 @@ def covariance(
     columns = data.centred.shape[1]
     if own.columns != columns:
         raise ParameterError("mechanism", own, f"of {columns} columns, as the rows have")
-    check_noise((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
+    clipped_sum.check_noise((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
     divisor = _divisor(size, data, own.adjacency)
     assert divisor is not None
     book(checked_charge(charge), own)
@@ -276,11 +255,7 @@ def covariance(
 @final
 @dataclass(frozen=True, slots=True)
 class PrincipalComponents:
-    """The directions in which rows vary most, by a noisy covariance; post-processing of it.
-
-    Vectors, of shape (k, d), has one orthonormal direction a row, the largest variance first;
-    variances are along them, and noise may make some negative; center is taken off rows.
-    """
+    """The directions in which rows vary most, orthonormal, the largest variance first."""
 
     vectors: Floats
     variances: Floats
@@ -293,9 +268,8 @@ class PrincipalComponents:
 
     def restore(self, scores: Any) -> Floats:
         """Return ``c + y V``, the rows that scores of shape (n, k) stand for."""
-        return np.asarray(
-            self.center + rows_of_length("scores", scores, len(self.vectors)) @ self.vectors
-        )
+        known = rows_of_length("scores", scores, len(self.vectors))
+        return np.asarray(self.center + known @ self.vectors)
 
 
 def principal_components(
@@ -309,10 +283,7 @@ def principal_components(
     charge: Charged | None = None,
     bits: Bits = secret_bits,
 ) -> PrincipalComponents:
-    """Return the k first eigenvectors of the noisy ``covariance`` (DP-PCA), k from 1 to d.
-
-    Arguments and guarantee are those of ``covariance``; the vectors do not depend on the size.
-    """
+    """Return the k first eigenvectors of the noisy ``covariance`` (DP-PCA), k from 1 to d."""
     columns = of_kind(mechanism, PrivateCovariance).columns
     count = _validate.count("components", components, POSITIVE)
     if count > columns:
@@ -339,10 +310,8 @@ def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> Flo
 
 
 def products(integers: Floats, length_bits: int) -> Integers:
-    """Return the sum of ``m m^T`` over rows of length at most ``2^length_bits``, exactly.
-
-    Every partial sum in floats is an integer below ``2^53``.
-    """
+    """Return the sum of ``m m^T`` over rows of length at most ``2^length_bits``, exactly."""
+    # Every partial sum in floats is an integer below 2^53.
     at_once = 2 ** (53 - 2 * length_bits)
     total = np.zeros((integers.shape[1],) * 2, dtype=np.int64)
     for first in range(0, len(integers), at_once):
@@ -364,11 +333,11 @@ class GroupFairness:
     - ``P(Y' = 1 | Y = y, S)``, the larger of y = 0 and y = 1: equalized odds;
     - ``P(Y' = Y | S)``: accuracy.
 
-    Not private where the records are not public: release ``GroupFairness.count(...)`` with noise
-    first, by ``geometric`` or ``discrete_gaussian``; one record is in one cell (two cells,
-    ``entries=2``, under replace-one). Counts below 0 count as 0. A rate of a group without such
-    records is nan, and left out of the difference, which is nan with fewer than two groups (Dwork
-    et al. 2012; Hardt, Price and Srebro 2016; Galli, definitions 5 to 7 and equation 2.11).
+    Not private by itself: release ``GroupFairness.count(...)`` with noise first, by ``geometric``
+    or ``discrete_gaussian``; one record is in one cell (``entries=2`` under replace-one). Counts
+    below 0 count as 0. A rate of a group without such records is nan, and left out of the
+    difference, which is nan with fewer than two groups (Dwork et al. 2012; Hardt, Price and Srebro
+    2016; Galli, definitions 5 to 7 and equation 2.11).
 
     Example:
         >>> import hockeystick as hs
@@ -396,16 +365,16 @@ class GroupFairness:
     def count(predictions: Any, labels: Any, groups: Any, number: int | None = None) -> Integers:
         """Return the records by group, label and prediction, of shape (groups, 2, 2).
 
-        Predictions and labels are 0 or 1, groups integers >= 0; number says how many groups there
-        are, by default up to the largest that occurs, a fact about the records.
+        Predictions and labels are 0 or 1, groups integers from 0 to number - 1; by default, to the
+        largest that occurs, a fact about the records.
         """
         given = {"predictions": predictions, "labels": labels, "groups": groups}
         rows = {name: _row(name, values) for name, values in given.items()}
-        if len({len(row) for row in rows.values()}) != 1:
-            sizes = [len(row) for row in rows.values()]
+        sizes = [len(row) for row in rows.values()]
+        if len({*sizes}) != 1:
             raise ParameterError("predictions, labels, groups", sizes, "as many of each")
         for name in ("predictions", "labels"):
-            if len(rows[name]) and int(rows[name].max()) > 1:
+            if int(rows[name].max(initial=0)) > 1:
                 raise ParameterError(name, "another number", "0 or 1 for each record")
         whose = rows["groups"]
         occurring = int(whose.max(initial=-1)) + 1
@@ -459,7 +428,6 @@ class GroupFairness:
 
 
 def _row(name: str, values: Any) -> Integers:
-    """Return a row of integers >= 0, yes and no included, or raise."""
     array = np.asarray(values)
     found = integers(name, array.astype(np.int64) if array.dtype.kind == "b" else array)
     if found.ndim != 1 or bool((found < 0).any()):
@@ -468,10 +436,8 @@ def _row(name: str, values: Any) -> Integers:
 
 
 def _shares(part: Integers, whole: Integers) -> Floats:
-    """Return quotients, nan where there is nothing to divide by."""
-    found: Floats = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=found, where=whole > 0)
-    return found
+    with np.errstate(invalid="ignore"):
+        return np.asarray(part / whole)  # nan where there is nothing to divide by
 
 
 def _difference(rates: Floats) -> float:

@@ -63,16 +63,12 @@ from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import MOST as MOST_STEPS
 from hockeystick.release._values import Grid, grid_of, of_kind, root_up, row_of
 from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
-from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
-from hockeystick.release.samplers.bits import Floats, Integers
-from hockeystick.release.samplers.real_noise import SCALE
+from hockeystick.release.samplers.bits import Bits, Floats, Integers, secret_bits
+from hockeystick.release.samplers.real_noise import SCALE, rounded_gaussian
 
 _Array = TypeVar("_Array")
 _Next = Callable[[Any], Any]
-_AN_ENCODER: Final = (
-    "an Encoder of a strategy whose main diagonal is not 0, with no diagonal beyond a float's "
-    "range of it; one made from a matrix keeps no strategy"
-)
+_AN_ENCODER: Final = "an Encoder of a strategy, not a matrix, whose main diagonal is not near 0"
 # Fresh noise and what neighbours move, in steps of the grid.
 MOST: Final = 2.0**50
 # Sums of what is kept stay below 2^61; what rounds has four times that until 64 bits are full.
@@ -81,10 +77,7 @@ _ROOM: Final = 61
 _LOSS: Final = 2.0**-50
 _Kind = TreeAggregation | MatrixFactorization
 _SIZE: Final = _validate.Domain(symbol="d", low=1, high=10**7, typical=(1, 10**6), whole=True)
-_SMALL: Final = (
-    "of an encoder made from a strategy whose noise has room in 64 bits: its main diagonal is not "
-    "0, its inverse does not grow, and its diagonals do not add up to too much"
-)
+_SMALL: Final = "of an encoder made from a strategy whose noise has room in 64 bits"
 # No draw of a rounded Gaussian is further out, in standard deviations.
 _FURTHEST: Final = 38.5
 # Sizes of noise that are tried: the less there is, the less is rounded, and the faster it is drawn.
@@ -115,8 +108,8 @@ class _Sums(ChargedRun, ABC):
     def add(self, row: Any) -> Floats:
         """Add the next round's d numbers, and return the noisy sum of all rows so far.
 
-        ``IncompatibleError`` says that there are as many rows already as the mechanism has rounds,
-        or that this process was forked from the run's. Without random bits no row is added.
+        ``IncompatibleError`` says that all rounds were added, or that this process was forked from
+        the run's. Without random bits no row is added.
         """
         self._check_process()
         steps = self._grid.steps("row", row_of("row", row, self._size))
@@ -129,6 +122,8 @@ class _Sums(ChargedRun, ABC):
     def _added(self, steps: Integers) -> Floats: ...
 
     def _noise(self) -> Integers:
+        if not self._noisy:
+            return np.zeros(self._size, dtype=np.int64)
         return rounded_gaussian(self._grid.scale, self._size, bits=self._bits)
 
 
@@ -142,21 +137,17 @@ def tree_aggregation(
 ) -> RunningSums:
     """Return a run that takes rows one by one, with ``add``, and returns their noisy sum so far.
 
-    After t rows it is their sum plus one noise for each 1 in the binary digits of t: that of the
-    node of the tree over the rounds that holds those rows. With S the sensitivity, z the finite
-    noise multiplier, d the size of a row, and g a power of two of at most ``2^-20 S``,
+    With S the sensitivity, z the finite noise multiplier, d the size of a row, up to 10^7, g a
+    power of two of at most ``2^-20 S``, and a node of the tree over the rounds for each 1 in the
+    binary digits of t, it is after t rows
 
         M(D)_t = g (sum of round(row / g) + sum over the nodes of round(N)),
         N ~ N(0, s^2 I) for each node, s >= z (S / g + ceil(sqrt(d))).
 
     The sensitivity is how far a row moves in L2 between neighbouring data sets, the only one that
-    does: the clipping norm, twice that under replace-one. Clipping is the caller's (Dwork, Naor,
-    Pitassi and Rothblum 2010; Kairouz et al. 2021, without the refinement of Honaker 2015).
-
-    Guarantees:
-        That of the mechanism, which is charged once, here, for all rows; later rows may depend on
-        earlier sums. Node by node it is as for ``gaussian``. The nodes that no sum needs are not
-        drawn.
+    does: the clipping norm, twice that under replace-one. Clipping is the caller's. It is charged
+    once, here, for all rows; later rows may depend on earlier sums (Dwork, Naor, Pitassi and
+    Rothblum 2010; Kairouz et al. 2021, without the refinement of Honaker 2015).
 
     Example:
         >>> import hockeystick as hs
@@ -190,9 +181,8 @@ class RunningSums(_Sums):
         # How often the number of rows is divisible by 2: the height of the node that ends here.
         count = self._rows + 1
         height = (count & -count).bit_length() - 1
-        noise = self._noise() if self._noisy else np.zeros_like(total)
-        self._nodes = {h: one for h, one in self._nodes.items() if h > height}
-        self._nodes[height] = noise
+        noise = self._noise()
+        self._nodes = {h: one for h, one in self._nodes.items() if h > height} | {height: noise}
         self._rows, self._total = count, total
         return self._grid.floats(total + sum(self._nodes.values()))
 
@@ -207,33 +197,16 @@ def matrix_factorization(
 ) -> CorrelatedSums:
     """Return a run that takes rows one by one and returns their sum so far, with correlated noise.
 
-    With S the sensitivity, z the finite noise multiplier, C the encoder, made from a strategy by
-    ``Encoder.of(strategy, rounds)``, d the size of a row, up to 10^7, and g a power of two of at
-    most ``2^-20 S``, row t is released as
+    With C the encoder, made from a strategy by ``Encoder.of(strategy, rounds)``, and all else as
+    for ``tree_aggregation``, row t is released as
 
         g (round(row_t / g) + (C^-1 Z)_t),  Z = round(N(0, s^2 I)),  s >= z (S / g + what rounds),
 
-    with ``C^-1 Z`` in integers, and after t rows the sum of these is returned by ``add``. The
-    sensitivity is how far one participant moves a row in L2, in the rounds that they take part in:
-    the clipping norm, twice that under replace-one. Clipping and who takes part when are the
-    caller's (Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022).
-
-    Guarantees:
-        That of the mechanism, which is charged once, here, for all rows; later rows may depend on
-        earlier sums: the module has the proof. Rounding adds at most ``2^-16`` of the noise where
-        the grid has room for it.
-
-    Edge cases:
-        It keeps as many rows of noise as the strategy has diagonals beside the main one (the whole
-        square root: all rows so far), or buffers. What it keeps is secret: whoever sees it can take
-        the noise off what was released. Noise multiplier 0 returns the sums of rows on the grid.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> noise = hs.mechanisms.MatrixFactorization(5, hs.mechanisms.Encoder.square_root(100))
-        >>> run = hs.release.matrix_factorization(noise, size=2, sensitivity=1)
-        >>> [run.add(row).shape for row in ([0.5, 0.5], [1, 0])]
-        [(2,), (2,)]
+    with ``C^-1 Z`` in integers, and after t rows the sum of these is returned by ``add``. S is how
+    far one participant moves a row, in the rounds that they take part in; who does when is the
+    caller's. The module has the proof. Rounding adds at most ``2^-16`` of the noise where the grid
+    has room for it. What is kept is secret: whoever sees it can take the noise off what was
+    released (Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022).
     """
     return CorrelatedSums(of_kind(mechanism, MatrixFactorization), size, sensitivity, charge, bits)
 
@@ -254,18 +227,16 @@ class CorrelatedSums(_Sums):
 
     @property
     def latest(self) -> Floats:
-        """The row added last with its noise, by which the sum grew; zeros before the first."""
+        """The row added last with its noise; zeros before the first."""
         return self._latest.copy()
 
     def _added(self, steps: Integers) -> Floats:
         if bool((np.abs(steps) > MOST_STEPS // 2).any()):
             raise ParameterError("row", "a larger one", "such that it stays below 2^61 steps")
-        if self._noisy:
-            fresh = self._noise()
-            noise = self._memory.row(fresh)
-            self._memory.keep(fresh, noise)
-            steps = steps + noise
-        self._rows, self._latest = self._rows + 1, self._grid.floats(steps)
+        fresh = self._noise()
+        noise = self._memory.row(fresh)
+        self._memory.keep(fresh, noise)
+        self._rows, self._latest = self._rows + 1, self._grid.floats(steps + noise)
         self._sum = self._sum + self._latest
         return self._sum.copy()
 
@@ -319,16 +290,9 @@ class CorrelatedNoise:
     A step that adds row t of ``C^-1 Z`` to what round t adds up releases ``X + C^-1 Z``, which is
     ``C^-1 (C X + Z)``: a function of the matrix mechanism's release. With fresh noise of standard
     deviation ``noise_multiplier * clipping norm`` it is ``MatrixFactorization(noise_multiplier,
-    encoder)``. Rows follow one another by forward substitution:
-
-    * ``Toeplitz``, ``SquareRoot``: ``w_t = (z_t - sum over k >= 1 of c_k w_(t-k)) / c_0``,
-    * ``BandedInverse``: ``w_t = sum over k >= 0 of d_k z_(t-k)``,
-    * ``BufferedToeplitz``: ``w_t = z_t - sum_j omega_j p_j``, ``p_j <- theta_j p_j + w_t``.
-
-    The encoder, ``Encoder.of(strategy, rounds)``, was made from a strategy. All is in the
-    arithmetic of the arrays given, for training with noise in floating point, and what is kept is
-    secret; ``matrix_factorization`` is exact. There is one such memory for each array that is
-    trained; ``rows`` counts the rows so far.
+    encoder)``, for an ``Encoder.of(strategy, rounds)``. Rows follow one another by forward
+    substitution, in the arithmetic of the arrays given, and what is kept is secret;
+    ``matrix_factorization`` is exact. There is one such memory for each array that is trained.
 
     Example:
         >>> import hockeystick as hs
@@ -352,10 +316,9 @@ class CorrelatedNoise:
         self._shape: tuple[int, ...] | None = None
 
     def next(self, fresh: _Array) -> _Array:
-        """Return the next row of ``C^-1 Z``, a new array, which may be changed.
+        """Return the next row of ``C^-1 Z``, a new array.
 
-        Fresh is row t of Z, independent Gaussian noise of the same shape in each round, of NumPy,
-        PyTorch or whatever else adds up and takes float factors.
+        Fresh is row t of Z, of NumPy, PyTorch or whatever else adds up and takes float factors.
         """
         shape = tuple(getattr(fresh, "shape", ()))
         if self._shape not in (None, shape):
@@ -372,15 +335,12 @@ class CorrelatedNoise:
 def _in_floats(strategy: Strategy, rounds: int) -> _Next:
     """Return what gives the next row, with its memory: of a Toeplitz matrix, past rows."""
     first, *rest = strategy.diagonals(rounds)
-    return _substituted(
-        _factor(1 / first), [-_factor(one / first) for one in rest], keep_fresh=False
-    )
+    return _substituted([1 / first, *(-one / first for one in rest)], keep_fresh=False)
 
 
 @_in_floats.register
 def _(strategy: BandedInverse, rounds: int) -> _Next:
-    own, *factors = map(_factor, strategy.coefficients[:rounds])
-    return _substituted(own, factors, keep_fresh=True)
+    return _substituted(strategy.coefficients[:rounds], keep_fresh=True)
 
 
 @_in_floats.register
@@ -401,8 +361,11 @@ def _(strategy: BufferedToeplitz, rounds: int) -> _Next:
     return following
 
 
-def _substituted(own: float, factors: Sequence[float], *, keep_fresh: bool) -> _Next:
-    """Return what adds past rows, fresh ones or those returned, times factors to a fresh row."""
+def _substituted(exact: Sequence[Any], *, keep_fresh: bool) -> _Next:
+    """Return what adds up a fresh row and past ones, fresh or returned, each times its factor."""
+    own, *factors = map(float, exact)
+    if any(map(math.isinf, (own, *factors))):
+        raise OverflowError
     past: deque[Any] = deque(maxlen=len(factors))
 
     def following(fresh: Any) -> Any:
@@ -416,19 +379,11 @@ def _substituted(own: float, factors: Sequence[float], *, keep_fresh: bool) -> _
     return following
 
 
-def _factor(value: Any) -> float:
-    found = float(value)
-    if math.isinf(found):
-        raise OverflowError
-    return found
-
-
 class TooLargeError(ArithmeticError):
     """Numbers of 64 bits have no room for what a strategy makes of the noise."""
 
 
-@final
-class Feedback:
+class _Feedback:
     """Past rows, of noise (sign -1) or of fresh noise (sign 1), times factors."""
 
     def __init__(self, factors: Sequence[float], digits: int, sign: int) -> None:
@@ -437,7 +392,6 @@ class Feedback:
         self._past: deque[Integers] = deque(maxlen=len(factors))
 
     def row(self, fresh: Integers) -> Integers:
-        """Return the fresh noise and what past rows add to it."""
         total = np.zeros_like(fresh)
         for factor, former in zip(self._factors, self._past, strict=False):
             if factor:
@@ -446,12 +400,10 @@ class Feedback:
         return row
 
     def keep(self, fresh: Integers, row: Integers) -> None:
-        """Keep one row."""
         self._past.appendleft(row if self._sign < 0 else fresh)
 
 
-@final
-class Buffers:
+class _Buffers:
     """For each buffer j ``omega_j p_j``, with ``p_j <- theta_j p_j + w_t``."""
 
     def __init__(self, scales: Sequence[float], decays: Sequence[float], digits: int) -> None:
@@ -461,27 +413,22 @@ class Buffers:
         self._buffers: list[Any] = [np.int64(0)] * len(self._scales)
 
     def row(self, fresh: Integers) -> Integers:
-        """Return the fresh noise without what the buffers hold."""
         row: Integers = fresh - _whole(sum(self._buffers), self._digits)
         return row
 
     def keep(self, fresh: Integers, row: Integers) -> None:
-        """Let each buffer decay, and add the row."""
         self._buffers = [
             kept - np.rint(kept * loss).astype(np.int64) + np.rint(row * scale).astype(np.int64)
             for kept, loss, scale in zip(self._buffers, self._losses, self._scales, strict=True)
         ]
 
 
-Memory = Feedback | Buffers
+Memory = _Feedback | _Buffers
 
 
 @singledispatch
 def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory, float]:
-    """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|.
-
-    Most is how large fresh noise and what neighbours move may be together, in steps.
-    """
+    """Return an empty memory, and how far its rows are from ``C^-1 (Z + e)``: the largest |e|."""
     first, *rest = strategy.diagonals(rounds)
     factors = [float(one / first) for one in rest]
     size = _norm(1.0, factors)
@@ -490,7 +437,7 @@ def memory(strategy: Strategy, rounds: int, most: float = MOST) -> tuple[Memory,
     largest = most * _inverse_norm(_response(factors, rounds), rounds * unsure)
     digits = _digits(largest * size)
     error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * largest
-    return Feedback(factors, digits, -1), error
+    return _Feedback(factors, digits, -1), error
 
 
 @memory.register
@@ -504,7 +451,7 @@ def _(strategy: BandedInverse, rounds: int, most: float = MOST) -> tuple[Memory,
     error = 0.5 + 0.5 * len(factors) * 2.0**-digits + _LOSS * size * most
     if math.isinf(own):
         raise TooLargeError
-    return Feedback(factors, digits, 1), error * own
+    return _Feedback(factors, digits, 1), error * own
 
 
 @memory.register
@@ -518,7 +465,7 @@ def _(strategy: BufferedToeplitz, rounds: int, most: float = MOST) -> tuple[Memo
     largest = most * _inverse_norm(_buffered_response(strategy, rounds), rounds * unsure)
     digits = _digits(largest * size)
     error = 0.5 + sum(n * 2.0**-digits + 2 * _LOSS * one * largest for one, n in both)
-    return Buffers(scales, decays, digits), error
+    return _Buffers(scales, decays, digits), error
 
 
 def _whole(total: Any, digits: int) -> Any:
@@ -539,10 +486,8 @@ def _norm(first: float, rest: Sequence[float]) -> float:
 
 
 def _inverse_norm(response: Sequence[float], unsure: float) -> float:
-    """Return a bound on ``sum |d_k|``, at least 1, from what floats have for d; or raise.
-
-    Unsure is how far they are from solving ``C d = 1``, in total, over the largest of them.
-    """
+    """Return a bound on ``sum |d_k|``, at least 1, from what floats have for d; or raise."""
+    # How far they are from solving C d = 1, in total.
     error = unsure * max(map(abs, response), default=1.0)
     if not error <= 0.5:
         raise TooLargeError
@@ -550,9 +495,7 @@ def _inverse_norm(response: Sequence[float], unsure: float) -> float:
 
 
 def _response(factors: Sequence[float], rounds: int) -> list[float]:
-    kept = np.array(factors)
-    while len(kept) and kept[-1] == 0.0:
-        kept = kept[:-1]
+    kept = np.trim_zeros(np.array(factors), "b")
     found = np.zeros(rounds + len(kept))
     start = len(kept)
     found[start] = 1.0

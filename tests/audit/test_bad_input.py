@@ -46,23 +46,16 @@ def test_scores_that_are_no_numbers_are_named(name: str, values: Any) -> None:
         AUDITS[name](GOOD, values)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("confidence", 0.0),
-        ("confidence", 1.0),
-        ("confidence", math.nan),
-        ("confidence", "0.95"),
-        ("confidence", True),
-        ("delta", -0.1),
-        ("delta", 1.1),
-        ("delta", None),
-        ("threshold", math.nan),
-        ("share", 1.0),
-        ("seed", -1),
-        ("seed", 0.5),
-    ],
-)
+OUTSIDE: dict[str, list[Any]] = {
+    "confidence": [0.0, 1.0, math.nan, "0.95", True],
+    "delta": [-0.1, 1.1, None],
+    "threshold": [math.nan],
+    "share": [1.0],
+    "seed": [-1, 0.5],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(k, one) for k, bad in OUTSIDE.items() for one in bad])
 def test_a_parameter_outside_its_domain_is_named(name: str, value: Any) -> None:
     asked: dict[str, Any] = {"delta": 1e-5, name: value}
     with pytest.raises(ParameterError, match=rf"^{name} must be "):

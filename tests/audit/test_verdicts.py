@@ -35,6 +35,7 @@ def test_too_little_noise_is_refuted_and_enough_is_not() -> None:
     assert found.claimed_tpr is not None
     assert found.point.tpr > found.claimed_tpr >= hs.tradeoff(CLAIMED).power(found.point.fpr)
     assert isinstance(audit.falsify(hs.Gaussian(0.5), *scores), audit.Consistent)
+    assert 1.0 < audit.lower_mu(*scores).value < 2.0
 
 
 def test_a_plan_without_noise_is_consistent_with_everything() -> None:
@@ -62,6 +63,7 @@ def test_one_run_refutes_too_little_noise_and_not_enough() -> None:
     scores, included = canaries(4.0, 2000)
     assert isinstance(audit.falsify_one_run(CLAIMED, scores, included), audit.Refuted)
     assert isinstance(audit.falsify_one_run(hs.Gaussian(0.25), scores, included), audit.Consistent)
+    assert 1.0 < audit.one_run_mu(scores, included).value < 4.0
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])

@@ -1,9 +1,10 @@
-"""Sources of random bits that tests know."""
+"""Sources of random bits that tests know, and what the tests of exact noise share."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from hockeystick.numerics.multiprecision import mp
 
@@ -43,3 +44,14 @@ def exact(noise: str, word: Any) -> Any:
         if noise == "gumbel":
             return -mp.log(-mp.log(u))
         return -mp.log(u) * (sign if noise == "laplace" else 1)
+
+
+def chi_square(drawn: Any, probability: Any) -> Any:
+    """Return the p-value of draws against the probabilities of integers."""
+    low, high = int(drawn.min()), int(drawn.max())
+    counts = np.bincount(drawn - low)
+    expected = np.array([probability(k) for k in range(low, high + 1)]) * len(drawn)
+    often = expected >= 10
+    rest = len(drawn) - expected[often].sum()
+    seen = np.append(counts[often], len(drawn) - counts[often].sum())
+    return stats.chisquare(seen, np.append(expected[often], rest)).pvalue

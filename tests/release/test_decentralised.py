@@ -64,9 +64,9 @@ def test_steps_are_covered_by_the_noise_where_a_run_is_allowed() -> None:
 PATH = Graph.path(4)
 TOLD = [
     (gossip_average, GossipAveraging(0.5, Graph.random_out(60, 3, seed=1), 5, 1, [0]), {},
-     "by their last digits"),
+     "exact messages may tell"),
     # A projection that is exact in floats, 1/4, of steps that are still to be covered.
-    (gossip_average, GossipAveraging(2.0**42, HUB, 4, 2, [0]), {}, "by their last digits"),
+    (gossip_average, GossipAveraging(2.0**42, HUB, 4, 2, [0]), {}, "exact messages may tell"),
     (gopa_round, GOPA(1e5, 1e-9, PATH), {}, "tells more of these 4 parties"),
     (gopa_round, GOPA(1.0, 1.0, PATH, [0]), {"dropouts": [1, 2, 3]}, "nobody who is honest"),
 ]  # fmt: skip
@@ -124,15 +124,6 @@ def test_who_drops_out_is_left_out_where_neighbours_roll_back() -> None:
     assert kept.mean != found.mean
 
 
-def test_steps_add_at_most_what_the_noise_exceeds() -> None:
-    # The best integer flow on a path of two, by hand: k of 2^b steps leave a = (2^b - f, f).
-    steps, own, pairwise = 2**12, 0.5, 2.0
-    best = min((((steps - f) ** 2 + f**2) / own**2 + f**2 / pairwise**2) for f in range(steps))
-    least = steps**2 * (1 / (2 * own**2) + 0.5 / (own**2 + 2 * pairwise**2))
-    added = ((1 + 1) / own**2 + 1 / pairwise**2) / 4
-    assert least <= best <= least + added
-
-
 STEPS: dict[str, Any] = {"step_size": 0.25, "smoothness": 1.0}
 BALL: dict[str, Any] = {"lipschitz": 1.0, "radius": 1e6}
 POINTS = st.lists(st.floats(-1, 1), min_size=3, max_size=3)
@@ -165,17 +156,6 @@ def test_one_record_moves_the_last_model_as_far_as_is_accounted(place: int) -> N
     assert attained.mu <= getattr(loss, "dominating", loss).mu
 
 
-def test_the_last_model_has_the_noise_of_all_steps() -> None:
-    plan, bits = NoisyIterations(2.0, 9, **STEPS), seeded(7)
-    drawn = [
-        noisy_iterations(plan, [0.0] * 4, lambda w, t: np.zeros(4), bits=bits, **BALL)
-        for _ in range(500)
-    ]
-    expected = 2.0 * 0.25 * 3
-    assert np.std(drawn) == pytest.approx(expected, rel=5 / math.sqrt(4000))
-    assert abs(np.mean(drawn)) < 5 * expected / math.sqrt(2000)
-
-
 @given(POINTS, POINTS, st.floats(0, 4), st.floats(1, 4))
 def test_rounded_steps_move_models_apart_by_no_more_than_is_covered(
     first: list[float], second: list[float], size: float, radius: float
@@ -186,7 +166,7 @@ def test_rounded_steps_move_models_apart_by_no_more_than_is_covered(
     states = [np.array(point) * size for point in (first, second)]
     after = []
     for state in states:
-        model = rule.projected(state)
+        model = state * min(1.0, radius / max(float(np.linalg.norm(state)), 1e-9))
         after.append(rule.stepped(model, logistic(row, model), none_left))
     apart = float(np.linalg.norm(states[0] - states[1]))
     allowed = 2 * (2 * 2.0**-30 + 2 * 2.0**rule.exponent + 1e-13)

@@ -27,15 +27,10 @@ CLIENTS: dict[str, Any] = {"total_clients": 4, "clients_per_round": 2}
 
 def sdp(sampling: str = "poisson", **changes: Any) -> hs.federated.FedSDP:
     """Return a plan of few clients."""
-    settings: dict[str, Any] = {
-        "noise_multiplier": 2.0,
-        "total_clients": 6,
-        "clients_per_round": 2,
-        "rounds": 3,
-        "sampling": sampling,
-        "adjacency": "zero-out",
-    }
-    return hs.federated.FedSDP(**(settings | changes))
+    settings = {"noise_multiplier": 2.0, "total_clients": 6, "clients_per_round": 2, "rounds": 3}
+    return hs.federated.FedSDP(
+        **{**settings, "sampling": sampling, "adjacency": "zero-out", **changes}
+    )
 
 
 @pytest.mark.parametrize("sampling", ["poisson", "fixed-size", "revealed"])
@@ -94,9 +89,9 @@ def test_noise_at_the_clients_is_the_whole_rounds_for_each() -> None:
 
 def test_noise_at_the_clients_is_refused_where_the_plan_counts_on_secrecy() -> None:
     for sampling in ("poisson", "fixed-size"):
-        with pytest.raises(IncompatibleError, match="sees whose message"):
+        with pytest.raises(IncompatibleError, match="counts on their being secret"):
             ClientRounds(sdp(sampling), size=2, norm=1.0, noise_at="clients")
-        with pytest.raises(IncompatibleError, match="sees whose message"):
+        with pytest.raises(IncompatibleError, match="counts on their being secret"):
             noisy_update(sdp(sampling), [1.0], norm=1.0)
     everybody = sdp(clients_per_round=6)
     assert ClientRounds(everybody, size=2, norm=1.0, noise_at="clients").draw().clients
@@ -177,14 +172,12 @@ def test_a_client_counts_once_whatever_type_says_its_number() -> None:
     cohort = ClientRounds(plan, size=1, norm=1.0).draw()
     one, other = cohort.clients
     alike: list[Any] = [Scalar(one), one, np.int64(one)]
-    strangers: list[Any] = [float(other), str(other), None]
     cohort.accept(alike[0], [1.0])
     for again in alike:
         with pytest.raises(ParameterError, match="has not answered"):
             cohort.accept(again, [1.0])
-    for stranger in strangers:
-        with pytest.raises(ParameterError, match="was drawn"):
-            cohort.accept(stranger, [1.0])
+    with pytest.raises(ParameterError, match="was drawn"):
+        cohort.accept(float(other), [1.0])  # type: ignore[arg-type]
     assert cohort.answered == (one,)
     assert (cohort.release() * 2).round(3).tolist() == [1.0]
 
@@ -192,11 +185,9 @@ def test_a_client_counts_once_whatever_type_says_its_number() -> None:
 def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() -> None:
     plan = sdp()
     run = ClientRounds(plan, size=1, norm=1.0)
-    assert hs.epsilon(run.released, 1e-6).upper == 0
     for done in range(1, 4):
         run.draw()
-        assert run.counted == done
-        assert run.released.rounds == done
+        assert run.counted == run.released.rounds == done
     assert run.released == plan
     with pytest.raises(IncompatibleError, match="3 rounds have begun"):
         run.draw()
@@ -212,20 +203,6 @@ def test_sets_of_one_size_are_of_the_plans_clients_and_nothing_is_counted_for_ot
         with pytest.raises(ParameterError, match="clients must be the plan's number, 6"):
             run.draw(7)
         assert run.counted == 0
-
-
-def test_the_size_is_said_once_by_the_run_or_by_each_round() -> None:
-    run = ClientRounds(sdp(clients_per_round=6), None, norm=1.0)
-    with pytest.raises(ParameterError, match="size"):
-        run.draw()
-    assert run.counted == 0
-    for size in (2, 5):
-        cohort = run.draw(size=size)
-        with pytest.raises(ParameterError, match=f"a row of {size} finite numbers"):
-            cohort.accept(0, np.zeros(size + 1))
-        assert cohort.release().shape == (size,)
-    with pytest.raises(ParameterError, match="size must be that of the run, 3"):
-        ClientRounds(sdp(), 3, norm=1.0).draw(size=4)
 
 
 GAUSSIAN: Any = hs.Gaussian(1.0)
@@ -245,15 +222,8 @@ def test_bad_settings_are_told(ask: Any, name: str) -> None:
         ask()
 
 
-CDP: dict[str, Any] = {
-    **CLIENTS,
-    "noise_multiplier": 2.0,
-    "examples_per_client": 6,
-    "batch_size": 3,
-    "local_steps": 5,
-    "rounds": 4,
-    "sampling": "two-stage",
-}
+STEPS: dict[str, Any] = {"noise_multiplier": 2.0, "batch_size": 3, "local_steps": 5}
+CDP: dict[str, Any] = {**CLIENTS, **STEPS, "examples_per_client": 6, "rounds": 4}
 
 
 def cdp(sampling: str = "two-stage", **changes: Any) -> Any:
@@ -264,18 +234,8 @@ def cdp(sampling: str = "two-stage", **changes: Any) -> Any:
 
 def synced(**changes: Any) -> Any:
     """Return PriFedSync of few records."""
-    settings: dict[str, Any] = {
-        "examples": 6,
-        "batch_size": 3,
-        "noise_multiplier": 2.0,
-        "local_steps": 5,
-    }
-    local = hs.federated.LocalTraining(**(settings | changes))
+    local = hs.federated.LocalTraining(examples=6, **(STEPS | changes))
     return hs.federated.PriFedSync(clients=local, rounds=4, client_rate=0.5)
-
-
-def zeros(weights: Any, chosen: Any) -> Any:
-    return np.zeros((len(chosen), len(weights)))
 
 
 class Watch:
@@ -452,19 +412,9 @@ def test_the_length_of_the_noise_is_gamma_with_the_plans_mean() -> None:
     noise = np.array([sanitized(CLUSTERS, center, center, bits=bits) - center for _ in range(3000)])
     lengths = np.linalg.norm(noise, axis=1)
     assert stats.kstest(lengths, stats.gamma(3, scale=3.0 * 2.0 / 3).cdf).pvalue > 1e-4
-    # On the sphere of R^3 each coordinate is uniform.
-    for coordinate in (noise / lengths[:, None]).T:
-        assert stats.kstest(coordinate, stats.uniform(-1, 2).cdf).pvalue > 1e-4
 
 
-def test_each_message_is_charged_for() -> None:
-    account = hs.Accountant()
-    for _ in range(CLUSTERS.rounds):
-        sanitized(CLUSTERS, [1.0, 2.0, 3.0], [0.0, 0.0, 0.0], charge=account)
-    assert account.plan == CLUSTERS.mechanism
-
-
-def test_bad_vectors_are_told() -> None:
+def test_each_message_is_charged_for_and_bad_vectors_are_told() -> None:
     account, zeros = hs.Accountant(), [0.0, 0.0, 0.0]
     far = ([1.7e308, 0.0, 0.0], [-1.7e308, 0.0, 0.0])
     wrong: Any = [([1.0, 2.0], zeros), ([1.0, 2.0, math.nan], zeros), (zeros, [0.0]), far]
@@ -474,6 +424,9 @@ def test_bad_vectors_are_told() -> None:
     with pytest.raises(ParameterError, match="plan must be"):
         sanitized(hs.Gaussian(1.0), zeros, zeros, charge=account)  # type: ignore[arg-type]
     assert len(account) == 0
+    for _ in range(CLUSTERS.rounds):
+        sanitized(CLUSTERS, [1.0, 2.0, 3.0], zeros, charge=account)
+    assert account.plan == CLUSTERS.mechanism
 
 
 def test_lloyds_steps_reach_the_clusters_and_leave_empty_ones() -> None:

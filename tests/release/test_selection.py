@@ -10,15 +10,8 @@ import pytest
 from scipy import stats
 
 import hockeystick as hs
+from hockeystick import mechanisms as m
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms import (
-    AboveThreshold,
-    PermuteAndFlip,
-    RandomStopping,
-    ReportNoisyMax,
-    SparseVector,
-    tuning,
-)
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import (
     above_threshold,
@@ -39,12 +32,12 @@ from hockeystick.release.samplers import (
     truncated_negative_binomial,
 )
 from hockeystick.release.samplers.tables import RunSums
-from tests.release.bits import exact, none_left, replay, seeded
+from tests.release.bits import chi_square, exact, none_left, replay, seeded
 
 ALL = [
     (exponential, hs.Exponential, RealNoise.GUMBEL),
-    (permute_and_flip, PermuteAndFlip, RealNoise.EXPONENTIAL),
-    (report_noisy_max, ReportNoisyMax, RealNoise.GUMBEL),
+    (permute_and_flip, m.PermuteAndFlip, RealNoise.EXPONENTIAL),
+    (report_noisy_max, m.ReportNoisyMax, RealNoise.GUMBEL),
 ]
 every = pytest.mark.parametrize(("release", "kind", "noise"), ALL)
 
@@ -53,7 +46,7 @@ class Asked:
     """What the comparison of noisy numbers was asked for."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("hockeystick.release.selection.noisy_argmax", self)
+        monkeypatch.setattr("hockeystick.release.samplers.noisy_argmax", self)
 
     def __call__(self, values: Any, noise: Any, scale: Any, *, bits: Any) -> Any:
         self.values = [Fraction(value) for value in values]
@@ -93,11 +86,11 @@ def test_with_infinite_epsilon_the_first_of_the_best_is_selected(
     assert release(kind(math.inf), [0.0, 0.0], 1) == 0
 
 
-TWO_LAPLACE = AboveThreshold(2.0, 4.0)
-TWO_GAUSSIAN = AboveThreshold(
+TWO_LAPLACE = m.AboveThreshold(2.0, 4.0)
+TWO_GAUSSIAN = m.AboveThreshold(
     2.0, 4.0, threshold_noise="gaussian", query_noise="gaussian", queries=1000
 )
-MIXED = AboveThreshold(2.0, 4.0, threshold_noise="gaussian")
+MIXED = m.AboveThreshold(2.0, 4.0, threshold_noise="gaussian")
 
 
 @pytest.mark.parametrize("mechanism", [TWO_LAPLACE, TWO_GAUSSIAN, MIXED])
@@ -125,7 +118,7 @@ def test_sparse_vector_begins_again_with_a_fresh_threshold() -> None:
         asked.append(count)
         return np.full(count, half + 2**40 * len(asked), dtype=np.uint64)
 
-    run = sparse_vector(SparseVector(2.0, 4.0, positives=2), 100.0, 1.0, bits=bits)
+    run = sparse_vector(m.SparseVector(2.0, 4.0, positives=2), 100.0, 1.0, bits=bits)
     assert asked == []
     assert [run.above(answer) for answer in (0.0, 1e4, 1e5)] == [False, True, True]
     assert len(asked) == 5
@@ -140,23 +133,23 @@ def test_no_more_queries_are_answered_than_the_mechanism_has() -> None:
     assert run.above(1e9)
     with pytest.raises(IncompatibleError):
         run.above(-1e9)
-    run = above_threshold(AboveThreshold(1.0, 1.0, queries=2), 1e9, 1.0)
+    run = above_threshold(m.AboveThreshold(1.0, 1.0, queries=2), 1e9, 1.0)
     assert [run.above(0.0), run.above(0.0)] == [False, False]
     assert run.ended
-    two = sparse_vector(SparseVector(1.0, 1.0, positives=2, queries=2), 1e9, 1.0)
+    two = sparse_vector(m.SparseVector(1.0, 1.0, positives=2, queries=2), 1e9, 1.0)
     assert [two.above(answer) for answer in (0, 2e9, 0, 0)] == [False, True, False, False]
     assert two.ended
 
 
 def test_without_positives_nothing_can_be_asked() -> None:
-    run = sparse_vector(SparseVector(1.0, 1.0, positives=0), 0.0, 1.0, bits=none_left)
+    run = sparse_vector(m.SparseVector(1.0, 1.0, positives=0), 0.0, 1.0, bits=none_left)
     assert run.ended
     with pytest.raises(IncompatibleError):
         run.above(1.0)
 
 
 def test_without_noise_numbers_are_compared_as_they_are() -> None:
-    run = sparse_vector(SparseVector(0.0, 0.0, positives=3), 0.3, 1.0)
+    run = sparse_vector(m.SparseVector(0.0, 0.0, positives=3), 0.3, 1.0)
     assert [run.above(x) for x in (math.nextafter(0.3, 0), 0.3, 1)] == [False, True, True]
 
 
@@ -171,14 +164,14 @@ def test_both_readings_of_the_scales_are_covered(monkeypatch: pytest.MonkeyPatch
             return True
 
     monkeypatch.setattr("hockeystick.release.selection.NoisyNumber", Noted)
-    above_threshold(AboveThreshold(0.3, 0.1), 0.1, 0.3).above(0.3)
+    above_threshold(m.AboveThreshold(0.3, 0.1), 0.1, 0.3).above(0.3)
     most = Fraction(3, 10)
     assert scales == [(Fraction(0.1), most * most), (Fraction(0.3), Fraction(0.1) * most)]
 
 
 @pytest.mark.parametrize("answer", [math.nan, math.inf, "3", [1.0], None, True])
 def test_bad_answers_are_named_and_use_up_nothing(answer: Any) -> None:
-    run = above_threshold(AboveThreshold(1.0, 1.0, queries=1), 0.0, 1.0, bits=none_left)
+    run = above_threshold(m.AboveThreshold(1.0, 1.0, queries=1), 0.0, 1.0, bits=none_left)
     with pytest.raises(ParameterError, match=r"^answer must be"):
         run.above(answer)
     assert not run.ended
@@ -250,7 +243,7 @@ GAUSS, WIDE = (PartitionSelection(one, 9) for one in (hs.Gaussian(3), hs.Discret
 PAIRS: Any = ["ab", 3, {"a": 1}, ["ab"], [("a",)], [("a", 1, 2)], [("a", [])]]
 SCORES: Any = [10**400, -(10**400), "private", 1j, [17.5], None]
 RESULTS: Any = [None, 0.5, (1, 2, 3), *(("model", score) for score in SCORES)]
-STOPPING = RandomStopping(hs.Gaussian(5), tuning.TruncatedNegativeBinomial(1.0, 0.5))
+STOPPING = m.RandomStopping(hs.Gaussian(5), m.tuning.TruncatedNegativeBinomial(1.0, 0.5))
 REFUSED: list[tuple[Any, list[Any], str]] = [
     (lambda bad: partition_selection(bad, {"a": 3}, bits=none_left), [GAUSS], "mechanism"),
     (lambda bad: partition_selection(bad, {"a": 3}, bits=none_left), [WIDE], "sigma"),
@@ -304,7 +297,7 @@ def test_sums_are_bounded_on_both_sides_and_closely(eta: float, gamma: float) ->
 
 
 @pytest.mark.parametrize(("eta", "gamma"), LAWS[:3])
-def test_numbers_have_the_law(eta: float, gamma: float, chi_square: Any) -> None:
+def test_numbers_have_the_law(eta: float, gamma: float) -> None:
     bits = seeded(5)
     drawn = np.array([truncated_negative_binomial(eta, gamma, bits=bits) for _ in range(2000)])
     assert drawn.min() >= 1
@@ -320,7 +313,7 @@ def test_a_number_next_to_a_boundary_asks_for_more_bits() -> None:
 
 
 def test_candidates_are_drawn_alike() -> None:
-    tuned, seen = RandomStopping(RUN, tuning.Poisson(mean=3000)), Counter[str]()
+    tuned, seen = m.RandomStopping(RUN, m.tuning.Poisson(mean=3000)), Counter[str]()
 
     def run(candidate: str) -> tuple[None, float]:
         seen[candidate] += 1
@@ -352,24 +345,24 @@ def test_the_best_of_a_grid_is_the_first_of_the_largest() -> None:
 
 
 def test_no_run_is_no_result() -> None:
-    tuned = RandomStopping(RUN, tuning.Poisson(mean=1e-9))
+    tuned = m.RandomStopping(RUN, m.tuning.Poisson(mean=1e-9))
     assert random_search(tuned, [1], lambda _: pytest.fail("it ran"), bits=seeded(1)) is None
 
 
 def test_binomial_counts_are_heads_of_exact_coins_of_the_float() -> None:
     # A word that agrees with the float's bits is decided by the next one; 3/4 by the first.
-    sure = tuning.Binomial(trials=2, probability=0.75)
+    sure = m.tuning.Binomial(trials=2, probability=0.75)
     assert run_count(sure, bits=replay([3 * 2**62 - 1, 3 * 2**62])) == 1
-    tiny = tuning.Binomial(trials=1, probability=2.0**-65)
+    tiny = m.tuning.Binomial(trials=1, probability=2.0**-65)
     assert run_count(tiny, bits=replay([0, 2**63 - 1])) == 1
     assert run_count(tiny, bits=replay([0, 2**63])) == 0
     with pytest.raises(ParameterError, match=r"^trials must be an integer from 1"):
-        run_count(tuning.Binomial(2**24 + 1, 1e-9), bits=none_left)
+        run_count(m.tuning.Binomial(2**24 + 1, 1e-9), bits=none_left)
 
 
 def test_a_distribution_that_cannot_be_drawn_is_refused_before_the_charge() -> None:
     account = hs.Accountant()
-    tuned = RandomStopping(RUN, tuning.Poisson(mean=2.0**31))
+    tuned = m.RandomStopping(RUN, m.tuning.Poisson(mean=2.0**31))
     with pytest.raises(ParameterError, match="mean"):
         random_search(tuned, [1], lambda _: (1, 1.0), charge=account, bits=none_left)
     assert account.plan == hs.Accountant().plan

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,8 @@ _BESIDE: Final = 1e-3
 _RATIO: Final = 1e-4
 _ROUNDINGS: Final = 8
 Matrix = NDArray[np.float64]
-_NUMBERS: Final = 20_000
+# Steps are taken until there are so many noisy numbers, and batches until so many coins.
+_NUMBERS, _COINS = 20_000, 2_000_000
 _FEWEST_RUNS, _MOST_RUNS = 6, 400
 # The most times that a program is run, which may have few steps.
 _RUNS: Final = 20
@@ -47,7 +47,6 @@ _COORDINATES: Final = 4096
 # Where two numbers agree to so many deviations, they are the same but for rounding.
 _SAME: Final = 1e-6
 Counts = NDArray[np.int64]
-_COINS: Final = 2_000_000
 _FEWEST_DRAWS, _MOST_DRAWS = 20, 2000
 
 
@@ -58,11 +57,6 @@ def _widened(probability: float) -> float:
 def binomial_at_least(count: int, trials: int, rate: float) -> float:
     """Return P[Binomial(trials, rate) >= count]."""
     return _widened(float(at_least(np.array(float(count)), trials, rate)))
-
-
-def binomial_at_most(count: int, trials: int, rate: float) -> float:
-    """Return P[Binomial(trials, rate) <= count]."""
-    return binomial_at_least(trials - count, trials, 1 - rate)
 
 
 def binomial_largest(trials: int, rate: float) -> float:
@@ -108,41 +102,28 @@ def distance_beyond(distance: float, number: int) -> float:
     return _widened(2 * math.exp(-2 * number * distance * distance))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Batches of data with a record, and of data where it is missing or another one."""
-
-    neighbour: Neighbour
-    more: tuple[Places, ...]
-    less: tuple[Places, ...]
-
-    @property
-    def sides(self) -> tuple[Neighbour | None, Neighbour | None]:
-        """The data of both sides: None is the loop's own."""
-        if self.neighbour.kind is Kind.ADDED:
-            return self.neighbour, None
-        return None, None if self.neighbour.kind is Kind.ZEROED else self.neighbour
+Side = tuple[Neighbour | None, Sequence[Places]]
+"""Data, None for the loop's own, and batches of them."""
 
 
-def pair_of(neighbour: Neighbour, others: Sequence[Places]) -> Pair:
-    """Return a record's batches, each beside other records; and those without it."""
-    place = neighbour.place
+def sides_of(neighbour: Neighbour, others: Sequence[Places]) -> tuple[Side, Side]:
+    """Return a record's batches, each beside other records; and those where it is not, or other."""
+    place, kind = neighbour.place, neighbour.kind
     beside = [one[one != place] for one in others]
-    more = tuple(np.sort(np.append(one, place)) for one in beside)
-    if neighbour.kind is Kind.REPLACED:
-        return Pair(neighbour, more, more)
-    if neighbour.kind is Kind.WITHOUT:
-        beside = [np.where(one > place, one - 1, one) for one in beside]
-    return Pair(neighbour, more, tuple(beside))
+    more = [np.sort(np.append(one, place)) for one in beside]
+    if kind is Kind.REPLACED:
+        return (None, more), (neighbour, more)
+    if kind is Kind.WITHOUT:
+        return (None, more), (neighbour, [np.where(one > place, one - 1, one) for one in beside])
+    return (neighbour if kind is Kind.ADDED else None, more), (None, beside)
 
 
 def compare(replay: Replay, neighbour: Neighbour, others: Sequence[Places], notes: Notes) -> None:
     """Note what is wrong between the loop's data and a neighbour, in a few steps."""
-    whole = pair_of(neighbour, [*others, np.array([], dtype=np.int64)])
+    whole = [*others, np.array([], dtype=np.int64)]
     pairs: list[tuple[Run, Run]] = []
     try:
-        pairs = _replayed(replay, whole)
+        pairs = _replayed(replay, neighbour, whole)
     except Exception as error:
         # Whatever fails on a batch that has one record or none is told by its failing.
         notes.certain(Rule.FAILS, 1, 0, where=f"{neighbour.name}: {type(error).__name__}: {error}")
@@ -164,27 +145,23 @@ def compare(replay: Replay, neighbour: Neighbour, others: Sequence[Places], note
 def _replayed_beside(
     replay: Replay, neighbour: Neighbour, others: Sequence[Places]
 ) -> list[tuple[Run, Run]]:
-    """Return runs on batches of several records alone, or none where a neighbour fails on these.
-
-    What fails on the loop's own data is an error of the loop, and raised.
-    """
+    """Return runs on batches of several records alone, or none where a neighbour fails on these."""
+    # What fails on the loop's own data is an error of the loop, and raised.
     replay.run(None, others, key=KEYS[0])
     try:
-        return _replayed(replay, pair_of(neighbour, others))
+        return _replayed(replay, neighbour, others)
     except Exception:  # that has been noted
         return []
 
 
-def _replayed(replay: Replay, pair: Pair) -> list[tuple[Run, Run]]:
+def _replayed(
+    replay: Replay, neighbour: Neighbour, others: Sequence[Places]
+) -> list[tuple[Run, Run]]:
     """Return both sides' runs under both keys, all of which go on with the same releases."""
-    first, second = pair.sides
-    free = replay.run(first, pair.more, key=KEYS[0])
-    frozen = [one.released for one in free.steps]
+    more, less = sides_of(neighbour, others)
+    frozen = [one.released for one in replay.run(*more, key=KEYS[0]).steps]
     return [
-        (
-            replay.run(first, pair.more, key=key, frozen=frozen),
-            replay.run(second, pair.less, key=key, frozen=frozen),
-        )
+        (replay.run(*more, key=key, frozen=frozen), replay.run(*less, key=key, frozen=frozen))
         for key in KEYS
     ]
 
@@ -244,7 +221,6 @@ def _noise_depends(
 
 
 def _compare_states(neighbour: Neighbour, pair: tuple[Run, Run], notes: Notes) -> None:
-    """Compare what the steps begin with and what they leave, as both released the same."""
     more, less = ([*(step.before for step in run.steps), run.after] for run in pair)
     for place, (one, other) in enumerate(zip(more, less, strict=False)):
         if one != other:
@@ -258,11 +234,8 @@ def _compare_contributions(
     """Compare what a record adds in the first step beside some records, and beside others."""
     found: list[Vector] = []
     room = 0.0
-    first, second = pair_of(neighbour, ()).sides
     for beside in others:
-        pair = pair_of(neighbour, [beside])
-        more = replay.run(first, pair.more, key=KEYS[0])
-        less = replay.run(second, pair.less, key=KEYS[0])
+        more, less = (replay.run(*one, key=KEYS[0]) for one in sides_of(neighbour, [beside]))
         if not more.steps or not less.steps:
             return
         own, other = more.steps[0].released, less.steps[0].released
@@ -276,18 +249,14 @@ def _compare_contributions(
         notes.certain(Rule.MIXED, apart, 0, step=0, where=neighbour.name)
 
 
-def trials_for(coordinates: int) -> int:
-    """Return how many steps give some 20,000 noisy numbers, from 6 to 400."""
-    return min(max(-(-_NUMBERS // max(coordinates, 1)), _FEWEST_RUNS), _MOST_RUNS)
-
-
 def check_noise(replay: Replay, batch: Places, trials: int | None, notes: Notes) -> None:
     """Note what is wrong with the noise of a loop's own random numbers."""
     probe = replay.run(None, [batch], key=None)
     if not probe.steps or probe.steps[0].noise_multiplier == 0:
         return
     width = len(probe.steps[0].released)
-    count = trials_for(width) if trials is None else trials
+    some = min(max(-(-_NUMBERS // max(width, 1)), _FEWEST_RUNS), _MOST_RUNS)
+    count = some if trials is None else trials
     first, second = (_gathered(replay, batch, count, width, notes) for _ in range(2))
     count = min(len(first), len(second))
     first, second = first[:count], second[:count]
@@ -403,37 +372,26 @@ def _test_correlation(one: Matrix, other: Matrix, name: str, notes: Notes) -> No
     notes.test(Rule.CORRELATED, correlation_beyond(found, len(left)), found, 0.0, where=name)
 
 
-def draws_for(examples: int) -> int:
-    """Return how many batches take some two million coins, from 20 to 2000."""
-    return min(max(_COINS // max(examples, 1), _FEWEST_DRAWS), _MOST_DRAWS)
-
-
 def check_batches(replay: Replay, draws: int | None, notes: Notes) -> None:
     """Note what is wrong with batches that the loop draws by its own random numbers."""
     examples, plan = replay.examples, replay.plan
-    batches = replay.draws(draws_for(examples) if draws is None else draws)
+    some = min(max(_COINS // max(examples, 1), _FEWEST_DRAWS), _MOST_DRAWS)
+    batches = replay.draws(some if draws is None else draws)
     if not batches or examples == 0:
         return
-    _check_distinct(batches, plan, notes)
+    for one in batches if plan.sampling is not Sampling.WITH_REPLACEMENT else ():
+        most = int(np.unique(one, return_counts=True)[1].max(initial=0))
+        if most > 1:
+            notes.certain(Rule.TWICE, most, 1)
     counts = np.stack([np.bincount(one, minlength=examples)[:examples] for one in batches])
     notes.measure("share of records in a batch", float(counts.mean()))
     _CHECKS[plan.sampling](counts, plan, notes)
 
 
-def _check_distinct(batches: Sequence[Places], plan: DPSGD, notes: Notes) -> None:
-    if plan.sampling is Sampling.WITH_REPLACEMENT:
-        return
-    for one in batches:
-        times = np.unique(one, return_counts=True)[1]
-        if bool((times > 1).any()):
-            notes.certain(Rule.TWICE, int(times.max()), 1)
-
-
 def _test_rate(counts: Counts, trials: int, rate: float, notes: Notes) -> None:
-    """Test whether the record that is drawn most often is drawn too often, and all together."""
-    each = counts.sum(axis=0)
-    most = int(each.max())
-    p_value = min(len(each) * binomial_at_least(most, trials, rate), 1.0)
+    """Test whether the record that is drawn most often is drawn too often."""
+    most = int(counts.sum(axis=0).max())
+    p_value = min(counts.shape[1] * binomial_at_least(most, trials, rate), 1.0)
     notes.test(Rule.RATE, p_value, most / trials, rate, where="one record")
 
 
@@ -454,7 +412,7 @@ def _poisson(counts: Counts, plan: DPSGD, notes: Notes) -> None:
     if constant:
         _test_sizes(sizes, examples, rate, notes)
         empty = int((sizes == 0).sum())
-        p_value = binomial_at_most(empty, steps, (1 - rate) ** examples)
+        p_value = binomial_at_least(steps - empty, steps, 1 - (1 - rate) ** examples)
         notes.test(Rule.NO_EMPTY, p_value, empty, steps * (1 - rate) ** examples)
     _test_overlap(counts[0::2], counts[1::2], notes)
 
@@ -469,10 +427,9 @@ def _rates(plan: DPSGD, steps: int) -> NDArray[np.float64]:
 
 def _test_sizes(sizes: Counts, records: int, rate: float, notes: Notes) -> None:
     """Test whether all batches have one size, where each record is drawn by itself."""
-    one_size = bool((sizes == sizes[0]).all())
-    largest = binomial_largest(records, rate)
-    p_value = min(largest ** (len(sizes) - 1), 1.0) if one_size else 1.0
-    notes.test(Rule.FIXED, max(p_value, 1e-290), float(np.ptp(sizes)), 1.0)
+    spread = float(np.ptp(sizes))
+    p_value = 1.0 if spread else min(binomial_largest(records, rate) ** (len(sizes) - 1), 1.0)
+    notes.test(Rule.FIXED, max(p_value, _LEAST), spread, 1.0)
 
 
 def _sized(counts: Counts, size: int, notes: Notes) -> None:

@@ -49,8 +49,7 @@ class Step:
     """One release, in units in which a record's sensitivity is 1.
 
     Args:
-        released: All coordinates: a sum of gradients over the clipping norm, so that noise has the
-            deviation of the noise multiplier.
+        released: All coordinates of a sum of gradients over the clipping norm.
         noise_multiplier: What the plan claims of this step.
         before: A digest of all that the step starts from; "" where the engine has none.
     """
@@ -63,10 +62,10 @@ class Step:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """The releases of one replay, in order.
+    """One replay.
 
     Args:
-        steps: The releases.
+        steps: The releases, in order.
         after: A digest of what the run ended with.
         given: How many batches the loop was given; None where that is not seen.
         counted: How many steps the loop's account has counted; None where it has none.
@@ -123,8 +122,7 @@ class Replay(Protocol):
     """A training loop that can be done again on other data, with randomness that is chosen.
 
     ``precision`` is the relative rounding error of a released number, ``slack`` how far rounding
-    may move a sum of gradients, in clipping norms. ``blocks`` names the parameters that the
-    coordinates belong to, with their sizes, once a run was made.
+    may move a sum of gradients, in clipping norms.
     """
 
     plan: DPSGD
@@ -135,7 +133,7 @@ class Replay(Protocol):
 
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
-        """The names and sizes of the parameters that were released."""
+        """The names and sizes of the parameters that the coordinates of a run belong to."""
 
     def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
         """Return neighbouring data, for records at some places."""
@@ -164,8 +162,6 @@ class Replay(Protocol):
         """
 
 
-Release = Callable[[Any, Places, int | None], Any]
-Draw = Callable[[int], Places]
 _POSITIVE: Final = Domain(
     symbol="C", low=0, high=np.inf, low_open=True, high_open=True, typical=(0.1, 10)
 )
@@ -178,7 +174,7 @@ FACTORS: Final = (
 
 
 @final
-class PlainLoop:
+class PlainLoop(Replay):
     """A loop of any library, for ``record``: a function that releases a sum, one that draws.
 
     Args:
@@ -187,12 +183,10 @@ class PlainLoop:
         release: ``release(data, places, seed)`` returns what a step releases of the records at
             these places, as an array of numbers: by its own random numbers where ``seed`` is
             None, else by those of that seed alone.
-        norm: The clipping norm, above 0.
-        divisor: What the sum is divided by, above 0.
-        draw: ``draw(step)`` returns the places of a step's batch, by its own random numbers; None
-            to leave the batches untested.
-        precision: The relative rounding error of what is released: 2^-53 of doubles, 2^-24 of
-            singles.
+        norm: The clipping norm.
+        divisor: What the sum is divided by.
+        draw: ``draw(step)`` returns the places of a step's batch; None leaves these untested.
+        precision: The relative rounding error of what is released: 2^-24 of singles.
         slack: How far rounding may move a sum, in clipping norms.
 
     Example:
@@ -214,11 +208,11 @@ class PlainLoop:
         self,
         plan: DPSGD,
         data: Any,
-        release: Release,
+        release: Callable[[Any, Places, int | None], Any],
         *,
         norm: float,
         divisor: float = 1.0,
-        draw: Draw | None = None,
+        draw: Callable[[int], Places] | None = None,
         precision: float = 2.0**-53,
         slack: float = 1e-4,
     ) -> None:
@@ -241,19 +235,19 @@ class PlainLoop:
 
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
-        """One block of all coordinates."""
         return (("", self._width),)
 
     def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
-        """Return data without a record, and with one that is far off."""
-        return neighbours_of(self.plan, places, self.examples, _words(self._data))
+        row = self._data[0]
+        others = [("a record again", row)]
+        if np.issubdtype(row.dtype, np.floating):
+            others = [(name, factor * row) for name, factor in FACTORS]
+        return neighbours_of(self.plan, places, self.examples, others)
 
     def copies(self) -> int:
-        """Return 1: who a row belongs to is not seen."""
-        return 1
+        return 1  # who a row belongs to is not seen
 
     def draws(self, count: int) -> tuple[Places, ...]:
-        """Return batches of the loop's own."""
         if self._draw is None:
             return ()
         total = max(self.plan.total_steps, 1)
@@ -267,7 +261,6 @@ class PlainLoop:
         key: int | None,
         frozen: Sequence[Vector] | None = None,
     ) -> Run:
-        """Release each batch."""
         data = self._data if neighbour is None else _changed(self._data, neighbour)
         noise = self.plan.noise_multipliers
         steps = []
@@ -288,24 +281,15 @@ def neighbours_of(
     """
     each = plan.sampling in (Sampling.POISSON, Sampling.RANDOM_ALLOCATION, Sampling.FULL_BATCH)
     if plan.adjacency == "add-remove" and each and plan.batch_cap is None:
-        without = [Neighbour(f"without record {one}", Kind.WITHOUT, one) for one in places]
-        added = [
-            Neighbour(f"with one record more, {name}", Kind.ADDED, examples, value)
-            for name, value in others
-        ]
-        return (*without, *added)
-    zeroed = [Neighbour(f"record {one} in no batch", Kind.ZEROED, one) for one in places]
-    replaced = [
-        Neighbour(f"record {places[0]} replaced by {name}", Kind.REPLACED, places[0], value)
-        for name, value in others
-    ]
-    return (*zeroed, *replaced)
-
-
-def _words(data: NDArray[Any]) -> list[tuple[str, Any]]:
-    if not np.issubdtype(data.dtype, np.floating):
-        return [("a record again", data[0])]
-    return [(name, factor * data[0]) for name, factor in FACTORS]
+        less, missing, other, at = "without record {}", Kind.WITHOUT, Kind.ADDED, examples
+        more = "with one record more, {}"
+    else:
+        less, missing, other, at = "record {} in no batch", Kind.ZEROED, Kind.REPLACED, places[0]
+        more = f"record {at} replaced by {{}}"
+    return (
+        *(Neighbour(less.format(one), missing, one) for one in places),
+        *(Neighbour(more.format(name), other, at, value) for name, value in others),
+    )
 
 
 def _changed(data: NDArray[Any], neighbour: Neighbour) -> NDArray[Any]:

@@ -40,21 +40,19 @@ def record(
     on with, on data in which one record is missing, added or another one. Their difference is what
     the record itself moves,
 
-        found = |released(D) - released(D')| / unit,    allowed = 1 clipping norm (2 if replaced),
+        found = |released(D) - released(D')| / unit,    allowed = 1 clipping norm (2 if replaced).
 
-    where neither noise nor other records have a part in it. Then the loop runs by its own random
-    numbers: the difference of two runs' noise, over sqrt(2), must be normal with the plan's noise
-    multiplier as its deviation, and the batches must be those of the plan's sampling.
+    Then the loop runs by its own random numbers: the difference of two runs' noise, over sqrt(2),
+    must be normal with the plan's noise multiplier as its deviation, and the batches must be those
+    of the plan's sampling.
 
     Guarantees:
-        A loop that keeps all rules has no violation with a probability of at least ``confidence``,
-        whatever the number of tests. A violation whose ``certain`` is true is beyond rounding, and
-        no chance explains it. No violation is no proof of privacy: few records, batches and steps
-        were looked at.
+        A loop that keeps all rules has no violation with a probability of at least ``confidence``.
+        A violation whose ``certain`` is true is beyond rounding, and no chance explains it. No
+        violation is no proof of privacy: few records, batches and steps were looked at.
 
-    Edge cases:
-        More noise than claimed, records that are drawn less often than the plan says, and constant
-        divisors are no violations.
+    More noise than claimed, records that are drawn less often than the plan says, and constant
+    divisors are no violations.
 
     Args:
         loop: A ``Replay``, as ``PlainLoop`` is; or what has a method ``as_replay`` that returns

@@ -54,7 +54,7 @@ class Violation:
     """A rule that a training loop was seen to break.
 
     Args:
-        name: The rule's name, one of ``Rule``.
+        name: One of ``Rule``.
         found: What was measured.
         allowed: The most that the plan allows, or the least of what is too small.
         step: In which step of a replay, from 0; None where no single one is meant.
@@ -98,10 +98,10 @@ class SelfTest:
     Args:
         plan: What was claimed.
         violations: What was found, the certain ones first.
-        confidence: The probability of at least which a loop that keeps all rules has no violation.
+        confidence: That of no violation in a loop that keeps all rules.
         tests: How many statistical tests share what is left of it.
         measured: Name and value of what was measured.
-        assumptions: What the verdict rests on, as sentences.
+        assumptions: What the verdict rests on.
     """
 
     plan: DPSGD

@@ -12,7 +12,10 @@ a power of two of at most ``2^-20 S``, which depends on S, z and d alone, never 
    post-processing.
 
 Rounding costs at most ``2^-16`` of the noise; noise beyond ``2^23`` S or so makes g larger, and the
-noise with it. Float and decimal readings of the scale and of S are both covered.
+noise with it. Noise is finite,
+S a finite number > 0 in the answer's unit; values are integers up to ``2^53`` or floats, each up to
+``2^62 g`` in size (some ``10^12`` S for a single number), of any shape; without noise they are
+returned as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from mpmath import libmp
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
@@ -33,20 +37,11 @@ from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, Discret
 from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
 from hockeystick.notions import RenyiDP
 from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics.multiprecision import iv, mp
 from hockeystick.numerics.rounding import as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import interval_bits, working_digits
-from hockeystick.release import samplers
-from hockeystick.release._values import (
-    Grid,
-    grid_of,
-    integers,
-    numbers,
-    of_kind,
-    released,
-    root_up,
-    row_of,
-    sensitivity_of,
-)
+from hockeystick.release import _values, samplers
+from hockeystick.release._values import Grid, grid_of, numbers, of_kind, released, root_up
 from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
 from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers, checked_words
@@ -64,25 +59,14 @@ def gaussian(
 ) -> Floats:
     """Return an array plus Gaussian noise, as private in floats as the mechanism is in reals.
 
-    With S the sensitivity, z the noise multiplier, d the number of entries, and g a power of two of
-    at most ``2^-20 S``, it is
+    With S the sensitivity, z the noise multiplier, d entries and g as the module has it, it is
 
         g (round(value / g) + round(N)),  N ~ N(0, s^2 I),  s >= z (S / g + ceil(sqrt(d))).
 
-    (Mironov, CCS 2012; Casacuberta, Shoemate, Vadhan and Wagaman, CCS 2022.)
-
-    Guarantees:
-        That of the mechanism, whatever floats come out: the module has the proof. S bounds the
-        distance of the *floats* given. A sum of clipped floats, summed as floats, may move further
-        than the clipping norm: sum integers or multiples of a power of two, or add to S what the
-        sum may round.
-
-    Args:
-        mechanism: Of a finite noise multiplier; 0 returns the array itself.
-        value: Numbers of any shape: integers up to ``2^53`` or floats, each up to ``2^62 g`` in
-            size (some ``10^12`` S for a single number).
-        sensitivity: The largest L2 distance S of answers on neighbouring data sets, all entries
-            together, in the answer's unit; a finite number > 0.
+    S bounds the L2 distance of the *floats* given on neighbouring data sets, all entries together.
+    A sum of clipped floats, summed as floats, may move further than the clipping norm: sum integers
+    or multiples of a power of two, or add to S what the sum may round (Mironov, CCS 2012;
+    Casacuberta, Shoemate, Vadhan and Wagaman, CCS 2022).
 
     Example:
         >>> import hockeystick as hs
@@ -105,7 +89,7 @@ def laplace(
 ) -> Floats:
     """Return an array plus Laplace noise, as private in floats as the mechanism is in reals.
 
-    With b the mechanism's finite scale, S the largest *L1* distance of answers, and all else as for
+    With b the mechanism's scale, S the largest *L1* distance of answers, and all else as for
     ``gaussian`` (Dwork, McSherry, Nissim and Smith, TCC 2006), it is
 
         g (round(value / g) + round(L)),  L_i ~ Laplace(s) independently,  s >= b (S / g + d).
@@ -126,17 +110,16 @@ def multivariate_laplace(
 ) -> Floats:
     """Return a vector plus noise of the density ``~ exp(-|z|/b)``, as private in floats as in R^n.
 
-    With n the dimension, s the mechanism's finite scale, S the largest L2 distance of answers that
-    are to be indistinguishable, and all else as for ``gaussian`` (Fernandes, Dras and McIver, POST
-    2019; Galli et al. 2022), it is
+    With n the dimension, s the mechanism's scale, S the largest L2 distance of answers that are to
+    be indistinguishable, and all else as for ``gaussian`` (Fernandes, Dras and McIver, POST 2019;
+    Galli et al. 2022), it is
 
         g (round(value / g) + round(Z)),  Z ~ exp(-|z|/b) on R^n,  b >= s (S / g + ceil(sqrt(n))).
     """
     known = of_kind(mechanism, MultivariateLaplace)
-    answer = row_of("value", value, known.dimension)
-    scale = _finite_scale(known)
-    grid = grid_of(known, scale, sensitivity, root_up(known.dimension))
-    draw = samplers.rounded_multivariate_laplace if scale else None
+    answer = _values.row_of("value", value, known.dimension)
+    grid = grid_of(known, known.scale, sensitivity, root_up(known.dimension))
+    draw = samplers.rounded_multivariate_laplace if known.scale else None
     return released(grid, answer, known, charge, draw, bits)
 
 
@@ -147,15 +130,7 @@ def multivariate_laplace_log_density(
 
     b is the mechanism's scale, > 0, times the L2 sensitivity; points are vectors along the last
     axis. Right to some units in the last place (Galli et al. 2022, lemma 2).
-
-    Example:
-        >>> import hockeystick as hs
-        >>> noise = hs.mechanisms.MultivariateLaplace(scale=1, dimension=2)
-        >>> float(hs.release.multivariate_laplace_log_density(noise, 1.0, [0.0, 0.0]))
-        -1.8378770664093456
     """
-    from hockeystick.numerics.multiprecision import mp
-
     scale = _scale(mechanism, sensitivity)
     if scale == 0.0:
         raise ParameterError("scale", mechanism.scale, "> 0: without noise there is no density")
@@ -174,15 +149,11 @@ def multivariate_laplace_log_density(
 def multivariate_laplace_variance(mechanism: MultivariateLaplace, sensitivity: float) -> float:
     """Return the variance of each coordinate of the noise, ``(n + 1) b^2``, to float precision.
 
-    b is the scale times the L2 sensitivity; ``E |z|^2 = n (n + 1) b^2``, shared by n coordinates.
-
     Example:
         >>> import hockeystick as hs
         >>> noise = hs.mechanisms.MultivariateLaplace(scale=2, dimension=3)
         >>> hs.release.multivariate_laplace_variance(noise, 1.0)
         16.0
-        >>> hs.release.multivariate_laplace_length(noise, 1.0)
-        6.0
     """
     scale = _scale(mechanism, sensitivity)
     return (mechanism.dimension + 1) * scale * scale
@@ -193,15 +164,11 @@ def multivariate_laplace_length(mechanism: MultivariateLaplace, sensitivity: flo
     return _scale(mechanism, sensitivity) * mechanism.dimension
 
 
-def _finite_scale(mechanism: MultivariateLaplace) -> float:
-    if mechanism.scale == math.inf:
-        raise ParameterError("scale", mechanism.scale, "finite: infinite noise cannot be drawn")
-    return mechanism.scale
-
-
 def _scale(mechanism: MultivariateLaplace, sensitivity: float) -> float:
-    scale = _finite_scale(of_kind(mechanism, MultivariateLaplace))
-    sensitivity_of(sensitivity)
+    scale = of_kind(mechanism, MultivariateLaplace).scale
+    if scale == math.inf:
+        raise ParameterError("scale", scale, "finite")
+    _values.sensitivity_of(sensitivity)
     return scale * float(sensitivity)
 
 
@@ -215,15 +182,11 @@ def discrete_gaussian(
 ) -> Integers:
     """Return integers plus discrete Gaussian noise, independently in each.
 
-    ``P(k)`` of the noise is proportional to ``exp(-k^2 / (2 sigma^2))``, sigma up to ``2^44`` in
-    units of the integers, each of these up to ``2^62`` in size; floats are refused (Canonne, Kamath
-    and Steinke, NeurIPS 2020).
-
-    Guarantees:
-        The mechanism's where neighbouring data sets differ in one of the integers, by at most
-        ``mechanism.sensitivity``: a single count, or a histogram under add-remove. Where they may
-        differ in k integers, each by so much, as a histogram's two under replace-one, it is that of
-        ``mechanism ** k``: say ``entries=k``, and that is charged.
+    ``P(k)`` is proportional to ``exp(-k^2 / (2 sigma^2))``, sigma up to ``2^44``, the integers up
+    to ``2^62`` in size; floats are refused. Neighbouring data sets differ in one of the integers,
+    by at most ``mechanism.sensitivity``: a single count, or a histogram under add-remove; with
+    ``entries=k`` in k, each by so much, as a histogram's two under replace-one, and ``mechanism **
+    k`` is charged (Canonne, Kamath and Steinke, NeurIPS 2020).
 
     Example:
         >>> import hockeystick as hs
@@ -243,8 +206,8 @@ def geometric(
 ) -> Integers:
     """Return integers plus two-sided geometric noise (discrete Laplace), as ``discrete_gaussian``.
 
-    ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale up to ``2^44`` in units of the
-    integers (Ghosh, Roughgarden and Sundararajan, STOC 2009).
+    ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale up to ``2^44`` (Ghosh, Roughgarden
+    and Sundararajan, STOC 2009).
     """
     return _with_integers(of_kind(mechanism, DiscreteLaplace), value, entries, charge, bits)
 
@@ -259,9 +222,9 @@ def skellam(
 ) -> Integers:
     """Return integers plus Skellam noise, the difference of two Poisson numbers, in each.
 
-    These have the mean ``variance / 2``, the variance up to ``2^31`` in units of the integers
-    squared. Parties whose noises' variances sum up to the mechanism's add up to one release of it
-    (Agarwal, Kairouz and Liu, NeurIPS 2021). All else is as for ``discrete_gaussian``.
+    These have the mean ``variance / 2``, the variance up to ``2^31``. Parties whose variances sum
+    up to the mechanism's add up to one release of it (Agarwal, Kairouz and Liu, NeurIPS 2021). All
+    else is as for ``discrete_gaussian``.
     """
     return _with_integers(of_kind(mechanism, Skellam), value, entries, charge, bits)
 
@@ -274,11 +237,14 @@ def _with_integers(
     bits: Bits,
 ) -> Integers:
     """Return integers plus noise, once a mechanism is charged for each that may differ."""
-    noise = integer_noise(mechanism, bits)
-    answer, changed = integers("value", value), _validate.count("entries", entries, POSITIVE)
-    whole: Mechanism = mechanism if changed == 1 else mechanism**changed
-    book(checked_charge(charge), whole)
+    noise, answer = integer_noise(mechanism, bits), _values.integers("value", value)
+    book(checked_charge(charge), _cost(mechanism, entries))
     return answer + noise(answer.size).reshape(answer.shape)
+
+
+def _cost(mechanism: Mechanism, entries: int) -> Mechanism:
+    changed = _validate.count("entries", entries, POSITIVE)
+    return mechanism if changed == 1 else mechanism**changed
 
 
 def integer_noise(
@@ -300,8 +266,6 @@ def integer_noise(
 
 
 _GUARD: Final = 128
-_WIDTHS: Final = (0.5, 1e12)
-_RHOS: Final = (1e-24, 1e6)
 # Orders are multiples of 2^-10, which are the decimals that they print as.
 _ORDERS, _PARTS, _LEAST, _LARGEST = 64, 1024.0, 2.0**-6, 2.0**14
 _DIGITS: Final = 80
@@ -318,32 +282,20 @@ def sinh_normal(
 ) -> Floats:
     """Return numbers plus sinh-normal noise, independently in each.
 
-    With S how far a number moves between neighbouring data sets, a finite number > 0 in its own
-    unit, and g a power of two of at most ``2^-20 S``, each number is
+    With S how far a number moves between neighbouring data sets, and all else as for ``gaussian``,
+    each number is
 
         g (round(value / g) + round(c arsinh(Z / a))),
         Z ~ N(0, 1),  a = A sqrt(2 rho),  c = A (S / g + 1).
 
-    Values are as for ``gaussian``, rho at least ``2^-87`` or so; inf returns the numbers. A draw
-    takes some milliseconds (Bun, Dwork, Rothblum and Steinke, STOC 2018, section 4).
-
-    Guarantees:
-        That of the mechanism, where neighbouring data sets differ in one of the numbers; that of
-        ``mechanism ** k`` with ``entries=k``. ``round(X)`` is a function of Z's bits, of which so
-        many are drawn that interval arithmetic leaves one integer.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> noise = hs.mechanisms.SinhNormal(rho=0.1, width=40)
-        >>> hs.release.sinh_normal(noise, [3.5, 4.5], sensitivity=1).shape
-        (2,)
+    Rho is at least ``2^-87`` or so, and ``entries`` is as for ``discrete_gaussian``. Of Z so many
+    bits are drawn that interval arithmetic leaves one integer, in some milliseconds (Bun, Dwork,
+    Rothblum and Steinke, STOC 2018, section 4).
     """
     own, answer = of_kind(mechanism, SinhNormal), numbers("value", value)
-    changed = _validate.count("entries", entries, POSITIVE)
     grid = _grid(own, sensitivity, 1)
-    cost = own if changed == 1 else own**changed
     draw = _noise(own, grid) if own.rho < math.inf else None
-    return released(grid, answer, cost, charge, draw, bits)
+    return released(grid, answer, _cost(own, entries), charge, draw, bits)
 
 
 def sinh_normal_vector(
@@ -358,10 +310,7 @@ def sinh_normal_vector(
 
     With S the largest L2 distance of answers and d entries it is as ``sinh_normal`` says, with ``c
     = A (S / g + ceil(sqrt(d)))`` (van Dijk and Nguyen 2023, who propose it for the sums of DP-SGD).
-
-    Guarantees:
-        That of ``sinh_normal_divergences(mechanism)``, which is charged and has the domain of the
-        mechanism; not that of the mechanism, which is for one number.
+    What it costs, and is charged, is ``sinh_normal_divergences(mechanism)``.
     """
     cost, answer = sinh_normal_divergences(mechanism), numbers("value", value)
     grid = _grid(mechanism, sensitivity, root_up(answer.size))
@@ -395,10 +344,6 @@ def _rounded_arsinh(scale: Fraction, square: Fraction, bits: Bits) -> int:
 
 def _around(z: Fraction, scale: Fraction, square: Fraction) -> tuple[int, int]:
     """Return integers around ``round(scale ln(y + sqrt(y^2 + 1)))``, ``y^2 = z^2 / square``."""
-    from mpmath import libmp
-
-    from hockeystick.numerics.multiprecision import iv
-
     ratio = z * z / square
     with interval_bits(scale.numerator.bit_length() + ratio.denominator.bit_length() + _GUARD):
         y = iv.mpf(ratio.numerator) / ratio.denominator
@@ -430,18 +375,13 @@ def sinh_normal_divergences(mechanism: SinhNormal) -> RenyiDP:
     ``sum v_i^2 = |v|^2 <= 1`` times the bound at 1.
 
     The width is from 1/2 to 1e12 and rho from 1e-24 to 1e6. Upper bounds, rounded up, at up to 64
-    orders: 0.3 to 15 % above one entry's own divergence where that was computed, and tending to the
-    Gaussian's ``rho alpha`` as A grows.
+    orders, tending to the Gaussian's ``rho alpha`` as A grows.
 
     **The account of one number is no bound for vectors.** A shift of ``1/sqrt(n)`` in each of n
     entries is exactly ``SinhNormal(rho/n, A sqrt(n)) ** n``, whose delta at small epsilons is
-    larger than that of ``SinhNormal(rho, A)``; see the example. By Cramer and Rao no noise of its
-    variance has less Fisher information than the Gaussian: at the same variance, vectors gain
-    nothing.
-
-    References:
-        Bun, Dwork, Rothblum and Steinke 2018, section 4, has (16 rho, A/8)-tCDP for one number. The
-        bound is this library's.
+    larger than that of ``SinhNormal(rho, A)``; see the example. At the same variance, vectors gain
+    nothing over the Gaussian (Cramer and Rao). The bound is this library's; Bun, Dwork, Rothblum
+    and Steinke 2018, section 4, have (16 rho, A/8)-tCDP for one number.
 
     Example:
         >>> import hockeystick as hs
@@ -454,11 +394,8 @@ def sinh_normal_divergences(mechanism: SinhNormal) -> RenyiDP:
         True
     """
     known = of_kind(mechanism, SinhNormal)
-    if not (_WIDTHS[0] <= known.width <= _WIDTHS[1] and _RHOS[0] <= known.rho <= _RHOS[1]):
-        allowed = (
-            f"of a width from {_WIDTHS[0]:g} to {_WIDTHS[1]:g} and a rho from {_RHOS[0]:g} to "
-            f"{_RHOS[1]:g}"
-        )
+    if not (0.5 <= known.width <= 1e12 and 1e-24 <= known.rho <= 1e6):
+        allowed = "of a width from 0.5 to 1e12 and a rho from 1e-24 to 1e6"
         raise ParameterError("mechanism", known, allowed)
     return RenyiDP(_divergences(known.rho, known.width))
 
@@ -480,8 +417,6 @@ def _divergences(rho: float, width: float) -> tuple[tuple[float, float], ...]:
 
 def _bound(rho: Any, width: Any, order: float) -> Any:
     """Return the bound of the divergence at an order, or None where it is infinite."""
-    from hockeystick.numerics.multiprecision import mp
-
     alpha = mp.mpf(order)
     lost = 4 * alpha * (alpha - 1) * mp.sinh(1 / width) ** 2
     if lost >= 1:

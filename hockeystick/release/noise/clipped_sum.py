@@ -14,9 +14,8 @@ from hockeystick.errors import ParameterError
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release._values import array_of
-from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
-from hockeystick.release.samplers.bits import Floats, Integers
-from hockeystick.release.samplers.real_noise import SCALE
+from hockeystick.release.samplers.bits import Bits, Floats, Integers, secret_bits
+from hockeystick.release.samplers.real_noise import SCALE, rounded_gaussian
 
 # Units of a clipped row's length: squares of sums of squares stay below 2^53.
 UNITS: Final = 2**22
@@ -38,11 +37,9 @@ def noisy_sum(
     at least ``z 2^22``: post-processing of the Gaussian mechanism with noise multiplier z, whatever
     floats come out. It is to be divided by the *expected* size of a batch.
 
-    Args:
-        gradients: A row for each example that was drawn, of this example alone, at most ``2^30``.
-            One without a finite length counts as 0; no row gives pure noise.
-        norm: The clipping norm C, at least 1e-24.
-        noise_multiplier: That of the step z, in [0, 2^21].
+    Gradients have a row for each example that was drawn, of this example alone, at most ``2^30``;
+    one without a finite length counts as 0, and no row gives pure noise. C is at least 1e-24, z in
+    [0, 2^21].
 
     Example:
         >>> from hockeystick.release.noise.clipped_sum import noisy_sum

@@ -25,9 +25,7 @@ WORD: Final = 64
 COUNT: Final = whole_numbers("m", 0, (1, 10**7))
 POSITIVE: Final = whole_numbers("n", 1, (1, 10**6))
 _BELOW: Final = Domain(symbol="n", low=1, high=2**63, typical=(2, 10**6), whole=True)
-_STUCK: Final = (
-    "the source of random bits repeats itself; ideal bits lead here with a probability below 2^-800"
-)
+_STUCK: Final = "the source of random bits repeats itself"
 # Ideal words are refused so often in a row with a probability below 2^-900.
 _ROUNDS: Final = 1000
 # Ideal bits leave a question open for this long with a probability of some 2^-900.
@@ -35,10 +33,7 @@ _MOST: Final = 960
 
 
 def secret_bits(count: int) -> Words:
-    """Return 64-bit words from the operating system's cryptographic generator.
-
-    They are fresh in every process, also after a fork. Where it fails, so does the draw.
-    """
+    """Return 64-bit words from the operating system's cryptographic generator."""
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
@@ -54,8 +49,7 @@ def checked_words(bits: Bits, count: int) -> Words:
 class Uniform:
     """A uniform number u of which some bits are known: ``value 2^-length <= u <= (value + 1) ..``.
 
-    Every question is answered with as many bits as it needs, each drawn once: the answers are those
-    of one ideal uniform number.
+    Each bit is drawn once, when a question needs it: all answers are those of one ideal number.
     """
 
     __slots__ = ("_bits", "length", "value")
@@ -85,7 +79,7 @@ def bernoulli(probability: float | Fraction, size: int, *, bits: Bits = secret_b
     """Draw coins that are true with exactly the probability p given, a number from 0 to 1.
 
     A uniform u is compared with p, 64 bits at a time until they differ (Canonne, Kamath and Steinke
-    2020, section 5). A float is taken as the binary fraction that it is, a ``Fraction`` as itself.
+    2020, section 5).
     """
     p = Fraction(_validate.probability("probability", probability))
     count = _validate.count("size", size, COUNT)
@@ -112,13 +106,11 @@ def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> B
 
 
 def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> Integers:
-    """Draw integers from 0 to n - 1, n from 1 to 2^63, each with probability 1/n exactly.
-
-    Words that are not below the largest multiple of n are drawn again.
-    """
+    """Draw integers from 0 to n - 1, n from 1 to 2^63, each with probability 1/n exactly."""
     n = _validate.count("below", below, _BELOW)
     count = _validate.count("size", size, COUNT)
     words = checked_words(bits, count).copy()
+    # Words that are not below the largest multiple of n are drawn again.
     last = (1 << WORD) - (1 << WORD) % n - 1
     again = np.flatnonzero(words > np.uint64(last))
     for _ in range(_ROUNDS):
@@ -130,11 +122,9 @@ def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> Inte
 
 
 def permutation(length: int, *, bits: Bits = secret_bits) -> Integers:
-    """Draw an order of 0 to n - 1, each of the n! with the same probability, exactly.
-
-    It is that of independent words, all of which are drawn again if two are equal.
-    """
+    """Draw an order of 0 to n - 1, each of the n! with the same probability, exactly."""
     count = _validate.count("length", length, COUNT)
+    # The order of independent words, all of which are drawn again if two are equal.
     for _ in range(_ROUNDS):
         words = checked_words(bits, count)
         order = np.argsort(words, kind="stable")

@@ -12,8 +12,8 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.numerics.multiprecision import iv, mp
 from hockeystick.numerics.rounding import fraction_of
 from hockeystick.numerics.working_precision import interval_bits, working_bits
 from hockeystick.precision import inverse_transform as laws
@@ -49,7 +49,7 @@ class NoisyNumber:
     """``value + scale Z`` for one draw of real noise Z, known as closely as it was asked for.
 
     Z is a function of a uniform u and, where the noise has two sides, a fair sign. The outcome of
-    every comparison is that of the real numbers: noise without atoms makes no two of them equal.
+    every comparison is that of the real numbers.
     """
 
     __slots__ = ("_bounds", "_noise", "_position", "_scale", "_sign", "_value")
@@ -63,7 +63,7 @@ class NoisyNumber:
         self._bounds: tuple[Fraction, Fraction] | None = None
 
     def exceeds(self, other: NoisyNumber) -> bool:
-        """Return whether this number is the larger one, or both are without noise and equal."""
+        """Return whether this number is larger, or both are without noise and equal."""
         while True:
             low, high = self.bounds()
             least, most = other.bounds()
@@ -115,42 +115,33 @@ def noisy_argmax(
     with 0 it is the first of the largest. Floats find the few that could be largest, among them all
     whose noise the bits known leave open; these are compared as ``NoisyNumber`` (Durfee and Rogers,
     NeurIPS 2019: the largest after Gumbel noise has the exponential mechanism's distribution).
-
-    Example:
-        >>> from hockeystick.release.samplers import RealNoise, noisy_argmax
-        >>> noisy_argmax([0, 1000], RealNoise.GUMBEL, 1)
-        1
     """
     if len(values) == 0:
         raise ParameterError("values", values, "at least one number")
     if scale < 0:
         raise ParameterError("scale", scale, "a number >= 0")
     noise = _validate.choice("noise", noise, RealNoise)
-    exact, spread = _near_one(values, scale)
+    # Times a power of two, so that the largest is near 1.
+    given = [Fraction(value) for value in values]
+    most = max(scale, *map(abs, given))
+    factor = Fraction(2) ** (most.denominator.bit_length() - most.numerator.bit_length())
+    exact, spread = [value * factor for value in given], scale * factor
     words = checked_words(bits, len(exact))
     floats = np.array([float(value) for value in exact])
     drawn = floats + float(spread) * _estimates(noise, words)
     slack = _BELIEVED * (float(spread) * 64 + float(np.abs(floats).max()))
-    known = _is_known(noise, words)
+    # Of these the noise is known as closely as floats are believed to be.
+    known = words >> np.uint64(1) >= _NEAR_AN_END
+    if noise is RealNoise.GUMBEL:
+        known &= ~words >> np.uint64(1) >= _NEAR_AN_END
     contenders = np.flatnonzero(~known | (drawn >= drawn[known].max(initial=-np.inf) - 2 * slack))
-    best = int(contenders[0])
-    numbers = {
-        int(i): NoisyNumber(exact[int(i)], noise, spread, int(words[i]), bits) for i in contenders
-    }
-    for place in contenders[1:]:
-        if not numbers[best].exceeds(numbers[int(place)]):
-            best = int(place)
-    return best
-
-
-def _near_one(
-    values: Sequence[float | Fraction], scale: Fraction
-) -> tuple[list[Fraction], Fraction]:
-    """Return numbers and their noise's scale times a power of two: the largest is near 1."""
-    exact = [Fraction(value) for value in values]
-    most = max(scale, *map(abs, exact))
-    factor = Fraction(2) ** (most.denominator.bit_length() - most.numerator.bit_length())
-    return [value * factor for value in exact], scale * factor
+    best, *others = (
+        (i, NoisyNumber(exact[i], noise, spread, int(words[i]), bits)) for i in contenders.tolist()
+    )
+    for one in others:
+        if not best[1].exceeds(one[1]):
+            best = one
+    return int(best[0])
 
 
 def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fraction] | None:
@@ -162,8 +153,6 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
     if value == 0 or value + 1 >= 1 << length:
         return None
     with working_bits(length + WORD):
-        from hockeystick.numerics.multiprecision import mp
-
         middle = law.inverse(mp.ldexp(2 * value + 1, -length - 1))
         ends = [law.inverse(mp.ldexp(end, -length)) for end in (value, value + 1)]
         exact = fraction_of(middle)
@@ -183,18 +172,10 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
 
 def _minus_log(x: Fraction) -> tuple[Fraction, Fraction]:
     """Return two numbers around ``-ln x`` for x > 0."""
-    from hockeystick.numerics.multiprecision import iv, mp
-
     with interval_bits(x.denominator.bit_length() + x.numerator.bit_length() + WORD):
         found = -iv.log(iv.mpf(x.numerator) / x.denominator)
     low, high = (fraction_of(mp.make_mpf(end)) for end in found._mpi_)
     return low, high
-
-
-def _is_known(noise: RealNoise, words: np.ndarray) -> np.ndarray:
-    """Return for which words the noise is known as closely as floats are believed to be."""
-    low = words >> np.uint64(1) >= _NEAR_AN_END
-    return low & (~words >> np.uint64(1) >= _NEAR_AN_END) if noise is RealNoise.GUMBEL else low
 
 
 def _middle(positions: np.ndarray) -> np.ndarray:
@@ -217,7 +198,7 @@ def _estimates(noise: RealNoise, words: np.ndarray) -> np.ndarray:
 
 
 # Above 2^44 a float next to the largest draw, some 2^6 scales, would have no bit for the round-off.
-SCALE: Final = Domain(
+SCALE: Final = _validate.Domain(
     symbol="s", low=0, high=2.0**44, low_open=True, typical=(1, 2.0**24), whole=False
 )
 # Words that are transformed at once: half a megabyte, which stays in a processor's cache.
@@ -235,24 +216,23 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> In
     """Draw ``round(N(0, s^2))`` for a float s as it is, in (0, 2^44], in units of the grid.
 
     For integers S, ``S + round(Z) = round(S + Z)``: an integer sum with this noise is a function of
-    the sum with real Gaussian noise, and as private, and so is what is scaled afterwards.
+    the sum with real Gaussian noise, and as private.
 
     Guarantees:
-        Exact: the number k has probability ``Phi((k + 1/2)/s) - Phi((k - 1/2)/s)``, tails included.
+        The number k has probability ``Phi((k + 1/2)/s) - Phi((k - 1/2)/s)``, tails included.
         A draw is ``+- floor(s Q(u) + 1/2)`` for u uniform on (0, 1), a fair sign, and Q the inverse
-        of ``S(x) = erfc(x / sqrt 2)``. It is computed from 63 bits of u in floating point with a
-        bound on the error; wherever that bound reaches the boundary between two integers, further
-        bits of the same u are drawn and compared with S at the boundary in interval arithmetic
-        until they decide (Devroye 1986, II.2, inversion; Karney 2016, bits on demand).
+        of ``S(x) = erfc(x / sqrt 2)``. It is computed from 63 bits of u in floating point; wherever
+        the bound on its error reaches the boundary between two integers, further bits of the same u
+        are compared with S there in interval arithmetic until they decide (Devroye 1986, II.2,
+        inversion; Karney 2016, bits on demand).
     """
     return _draw(laws.HALF_NORMAL, scale, 0.5, size, bits)
 
 
 def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> Integers:
-    """Draw ``round(Laplace(b))``, b in (0, 2^44] in units of the grid.
+    """Draw ``round(Laplace(b))``, b in (0, 2^44], as ``rounded_gaussian`` does.
 
-    Exact, as ``rounded_gaussian`` is, with ``S(x) = exp(-x)``: ``P(|k| >= n)`` is
-    ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign.
+    With ``S(x) = exp(-x)``: ``P(|k| >= n)`` is ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign.
     """
     return _draw(laws.EXPONENTIAL, scale, 0.5, size, bits)
 
@@ -261,8 +241,7 @@ def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> In
     """Draw integers with probability proportional to ``exp(-|k|/b)``, b in (0, 2^44], exactly.
 
     ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
-    the difference of two has ``P(k) = (1 - r)/(1 + r) r^|k|`` (Ghosh, Roughgarden and Sundararajan
-    2012).
+    the difference of two has ``P(k) = (1 - r)/(1 + r) r^|k|``.
     """
     first = np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
     return first - np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
@@ -291,8 +270,6 @@ def decided(law: laws.Law, scale: float, shift: float, word: int, bits: Bits) ->
 
     It is at least n where u is below ``S((n - shift)/s)``; floats say from where to look.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     position = Uniform(word >> 1, _POSITION_BITS, bits)
 
     def reaches(size: int) -> bool:
@@ -332,9 +309,8 @@ def rounded_multivariate_laplace(
 
             int v^(-1/2) exp(-r^2/(2v) - v/(2b^2)) dv  ~  exp(-r / b).
 
-        Each Gaussian is a function of one uniform number. Bounds of all of them give bounds of each
-        coordinate, in integers; where these leave open how a coordinate is rounded, more bits of
-        the same uniform numbers are drawn until they decide.
+        Bounds of each uniform number give bounds of each coordinate, in integers; where these leave
+        open how one is rounded, more bits of the same uniform numbers are drawn until they decide.
     """
     exact = Fraction(_validate.real("scale", scale, SCALE))
     count = _validate.count("dimension", dimension, POSITIVE)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, count
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.selection import tuning
+from hockeystick.numerics.multiprecision import iv, mp
 from hockeystick.numerics.working_precision import integers_around, interval_bits
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers.bits import (
@@ -48,8 +48,7 @@ _FLOAT_BITS: Final = 1200
 _STIRLING: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Cumulative:
+class Cumulative(NamedTuple):
     """Integers around ``2^bits P(X <= first + i)``, for i = 0, 1, ..; below: ``P(X < first)``."""
 
     first: int
@@ -72,10 +71,7 @@ Law = Callable[[float, int], Cumulative]
 
 
 def draw(law: Law, parameter: float, size: int, bits: Bits) -> Integers:
-    """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1).
-
-    64 bits of u decide unless they are next to a cumulative probability; more are drawn then.
-    """
+    """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1)."""
     first, lows, highs = _table(law, parameter)
     words = checked_words(bits, size)
     places = np.searchsorted(highs, words, side="right")
@@ -114,16 +110,16 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> I
     (Canonne, Kamath and Steinke, NeurIPS 2020; their sampler rejects from geometric noise.)
 
     Guarantees:
-        Exact, tails included, for the float s as it is. For s < 64, a table of cumulative
-        probabilities is compared with 64 bits, and with more where these do not decide. From there
-        on, ``k = round(N(0, s^2))`` is proposed, whose probability is
+        For s < 64, a table of cumulative probabilities is compared with 64 bits, and with more
+        where these do not decide. From there on, ``k = round(N(0, s^2))`` is proposed, whose
+        probability is
 
             q(k) = exp(-k^2 / (2 s^2)) I(k) / (s sqrt(2 pi)),
             I(k) = integral of exp(-t^2 / (2 s^2)) cosh(k t / s^2) over |t| <= 1/2,
 
-        and accepted with probability ``I(0) / I(k) <= 1``. As ``cosh(k t / s^2) <= cosh(k / (2
-        s^2))`` there, the probability to refuse is at most ``cosh(k / (2 s^2)) - 1``; only a
-        uniform number within that of 1 is compared with ``I(0) / I(k)`` in interval arithmetic.
+        and accepted with probability ``I(0) / I(k) <= 1``. The probability to refuse is at most
+        ``cosh(k / (2 s^2)) - 1``; only a uniform number within that of 1 is compared with ``I(0) /
+        I(k)`` in interval arithmetic.
     """
     s = _validate.real("scale", scale, SCALE)
     number = _validate.count("size", size, COUNT)
@@ -204,8 +200,7 @@ def _ratio(k: int, s: float, bits: int) -> tuple[int, int]:
 def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw Poisson numbers, ``P(k) = exp(-lambda) lambda^k / k!``, lambda in (0, 2^30].
 
-    Exact, tails included, for the float lambda as it is, by inversion (Devroye 1986, III.2). The
-    first draw of a mean makes its table.
+    By inversion (Devroye 1986, III.2). The first draw of a mean makes its table.
     """
     known = _validate.real("mean", mean, _MEAN)
     return draw(poisson_law, known, _validate.count("size", size, COUNT), bits)
@@ -261,8 +256,6 @@ def _run(
 
 def point_mass(mean: float, k: int, bits: int) -> tuple[int, int]:
     """Return integers around ``2^bits exp(-lambda) lambda^k / k!``, in interval arithmetic."""
-    from hockeystick.numerics.multiprecision import iv
-
     with interval_bits(bits + _GUARD + 2 * max(k, 2).bit_length() + 64):
         log_factorial = _log_factorial(k, bits + _GUARD)
         log_mass = k * iv.log(iv.mpf(mean)) - iv.mpf(mean) - log_factorial
@@ -274,8 +267,6 @@ def _log_factorial(k: int, bits: int) -> Any:
 
     The series envelops: what is left out is between 0 and the first term left out.
     """
-    from hockeystick.numerics.multiprecision import iv, mp
-
     if k < _STIRLING:
         return iv.log(iv.mpf(math.factorial(k)))
     total = (k + iv.mpf(0.5)) * iv.log(k) - k + iv.log(2 * iv.pi) / 2
@@ -289,10 +280,9 @@ def _log_factorial(k: int, bits: int) -> Any:
 
 
 def run_count(distribution: tuning.RunCount, *, bits: Bits = secret_bits) -> int:
-    """Draw the number of runs of a search from a distribution of ``tuning``, exactly.
+    """Draw the number of runs of a search from a distribution of ``tuning``, to be kept secret.
 
-    Keep it secret: the account of ``RandomStopping`` is of those who do not know it. A Poisson mean
-    may be up to 2^30, and a binomial number have up to 2^24 trials.
+    A Poisson mean may be up to 2^30, and a binomial number have up to 2^24 trials.
     """
     if isinstance(distribution, tuning.Poisson):
         return int(poisson(distribution.mean, 1, bits=bits)[0])
@@ -311,8 +301,7 @@ def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret
 
     ``P(k) = (1-gamma)^k / (gamma^-eta - 1) * prod_{l<k} (l + eta) / (l + 1)`` for k >= 1; for eta =
     0 the limit ``(1-gamma)^k / (k ln(1/gamma))`` (Papernot and Steinke, ICLR 2022, definition 1).
-    Exact, tails included, for the floats as they are: the least k with ``u < P(K <= k)`` for a
-    uniform u, in as many steps as the number is large.
+    It is the least k with ``u < P(K <= k)`` for a uniform u, in as many steps.
     """
     shape = Fraction(_validate.real("eta", eta, tuning.ETA))
     rest = Fraction(_validate.real("gamma", gamma, tuning.GAMMA))
@@ -324,7 +313,6 @@ def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret
     raise AssertionError
 
 
-@final
 class RunSums:
     """Integers around ``2^bits P(K <= k)`` for k = 1, 2, .., computed in order and kept.
 
@@ -360,7 +348,6 @@ def _first_term(eta: Fraction, gamma: Fraction, bits: int) -> tuple[int, int]:
 
     ``P(1) = (1-gamma) eta / (gamma^-eta - 1)``, and ``(1-gamma) / ln(1/gamma)`` for eta = 0.
     """
-    from hockeystick.numerics.multiprecision import iv
 
     def around(value: Fraction) -> Any:
         return iv.mpf(value.numerator) / value.denominator

@@ -1,7 +1,6 @@
 """Answers as documents, what a second program says of them, and what decides by them.
 
-A document is one JSON object: what the answer is of, as ``describe`` writes plans, and what it
-claims. Its keys and what they mean stay the same as long as its ``schema`` does.
+A document is a JSON object whose keys mean the same as long as its ``schema`` is the same.
 """
 
 from __future__ import annotations

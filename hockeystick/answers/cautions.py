@@ -26,8 +26,6 @@ from hockeystick.results import Certified
 _UNITS: Final = {"examples": "examples", "total_clients": "clients", "users": "users"}
 # Ponomareva et al. (2023), section 5.2: a larger epsilon is "weak to no formal" protection.
 _WEAK: Final = 10.0
-# A delta of more than this over the number of records is of its order.
-_OF_ORDER: Final = 0.1
 # Whose rounds are one release, sampled or not as a whole.
 _STREAMS: Final = (MatrixFactorization, TreeAggregation)
 _ONE_SAMPLE: Final = (
@@ -113,8 +111,10 @@ def cautions(
 
 def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Caution, ...]:
     """Return the cautions where a plan is said to be (epsilon, delta)-DP."""
-    found = (caution_of_delta(delta, plan), _of_epsilon(epsilon), *cautions_of_plan(plan))
-    return tuple(sorted(filter(None, found), key=lambda one: one.is_mild))
+    weak = Caution("epsilon", _NO_GUARANTEE if epsilon == math.inf else _WEAKLY)
+    found = (caution_of_delta(delta, plan), weak if epsilon > _WEAK else None)
+    every = (*found, *cautions_of_plan(plan))
+    return tuple(sorted(filter(None, every), key=lambda one: one.is_mild))
 
 
 def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:
@@ -133,7 +133,14 @@ def units_of(plan: Mechanism) -> Units | None:
         >>> print(hs.answers.units_of(plan @ hs.Laplace(1)))
         50,000 examples
     """
-    return max(_units(plan), key=lambda one: one.count, default=None)
+    found = (
+        Units(getattr(part, field.name), _UNITS[field.name])
+        for part in mechanisms_in(plan)
+        for field in dataclasses.fields(part)
+        # Users who have several examples may be as many as there are examples.
+        if field.name in _UNITS and isinstance(getattr(part, field.name), int)
+    )
+    return max(found, key=lambda one: one.count, default=None)
 
 
 def reservation(delta: float, units: Units | None) -> str:
@@ -162,27 +169,17 @@ def caution_of_delta(delta: float, plan: Mechanism) -> Caution | None:
     units = units_of(plan)
     if units is None:
         return Caution("delta", _NO_PROMISE) if delta == 1.0 else None
-    expected = delta * units.count
-    if expected <= _OF_ORDER:
+    if delta * units.count <= 0.1:
         return None
-    sensible = plain(suggested_delta(units))
-    if expected < 1.0:
-        text = f"delta {_short(delta)} is high for {units}; use {sensible} or less"
-        return Caution("delta", text, is_mild=True)
-    text = f"delta {_short(delta)} is not below 1 / {units.count:,}; use {sensible} or less"
-    return Caution("delta", text)
+    is_mild = delta * units.count < 1.0
+    what = f"high for {units}" if is_mild else f"not below 1 / {units.count:,}"
+    sensible = f"use {plain(suggested_delta(units))} or less"
+    return Caution("delta", f"delta {_short(delta)} is {what}; {sensible}", is_mild)
 
 
 def _short(value: float) -> str:
     """Return a number as it was given, or rounded up if it has many digits."""
     return min(plain(value), at_most(value), key=len)
-
-
-def _of_epsilon(epsilon: float) -> Caution | None:
-    """Return the caution where epsilon promises hardly anything, or nothing."""
-    if epsilon <= _WEAK:
-        return None
-    return Caution("epsilon", _NO_GUARANTEE if epsilon == math.inf else _WEAKLY)
 
 
 def mechanisms_in(plan: object) -> Iterator[Any]:
@@ -196,18 +193,6 @@ def mechanisms_in(plan: object) -> Iterator[Any]:
             yield from mechanisms_in(getattr(plan, field.name))
 
 
-def _units(plan: Mechanism) -> Iterator[Units]:
-    for part in mechanisms_in(plan):
-        for name in (field.name for field in dataclasses.fields(part) if field.name in _UNITS):
-            value = getattr(part, name)
-            # Users who have several examples may be as many as there are examples.
-            if isinstance(value, int):
-                yield Units(value, _UNITS[name])
-
-
-_ORDER: Final = 2.0
-# How many times the plan's own divergence a guarantee must allow to be called far above it.
-_FAR: Final = 2.0
 _WHY: Final = (
     "a rare loss counts as if it were sure, and sampling saves little. Ask for ApproxDP at a "
     "delta, RenyiDP at some orders or TCDP up to a small omega."
@@ -232,8 +217,7 @@ def conversion_cautions(
     Args:
         found: What ``convert`` made of x.
         x: A notion, a mechanism or a plan.
-        lower: What ``conversions.lower_ends`` says of it. Without, nothing is said of the size of
-            what is not exact.
+        lower: ``conversions.lower_ends`` of them, by which a size that is not exact is judged.
 
     Example:
         >>> import hockeystick as hs
@@ -242,9 +226,9 @@ def conversion_cautions(
         >>> lower = hs.conversions.lower_ends(plan, found)
         >>> (one,) = hs.answers.conversion_cautions(found, plan, lower)
         >>> print(one.text)  # doctest: +NORMALIZE_WHITESPACE +ELLIPSIS
-        rho allows 826.447 at order 2, where the plan costs 0.128...: a rare loss counts as if it
-        were sure, and sampling saves little. Ask for ApproxDP at a delta, RenyiDP at some orders or
-        TCDP up to a small omega.
+        by rho, 826.447 is allowed at order 2, where the plan costs 0.128...: a rare loss counts as
+        if it were sure, and sampling saves little. Ask for ApproxDP at a delta, RenyiDP at some
+        orders or TCDP up to a small omega.
     """
     if isinstance(found, ApproxDP):
         return cautions_at(x, epsilon=found.epsilon, delta=found.delta)
@@ -257,39 +241,33 @@ def conversion_cautions(
 def _of_size(found: Notion, plan: Mechanism, lower: tuple[float, ...]) -> Caution | None:
     """Return the caution where a guarantee of many orders is far above the plan's at order 2."""
     is_exact = found.origin is not None and found.origin.kind == "exact"
-
-    def needed(value: float) -> float:
-        """Return what is proven to be needed: the number itself where it is exact."""
-        return value if is_exact else (lower or (0.0,))[-1]
-
-    order = _ORDER
+    # What is proven to be needed: the number itself where it is exact.
+    needed, order = None if is_exact else (lower or (0.0,))[-1], 2.0
     match found:
         case ZCDP() | TCDP():
-            about, slope, allowed = "rho", needed(found.rho), _ORDER * found.rho
-        case GDP() if found.origin is not None and not is_exact:
-            about, slope, allowed = "mu", 0.5 * needed(found.mu) ** 2, found.mu * found.mu
-        case RenyiDP() if found.divergences[-1][0] > _ORDER:
+            about, allowed = "rho", 2.0 * found.rho
+            slope = found.rho if needed is None else needed
+        case GDP() if found.origin is not None and needed is not None:
+            about, allowed, slope = "mu", found.mu * found.mu, 0.5 * needed**2
+        case RenyiDP() if found.divergences[-1][0] > order:
             order, allowed = found.divergences[-1]
-            about, slope = "divergences", needed(allowed) / order
+            about, slope = "divergences", (allowed if needed is None else needed) / order
         case _:
             return None
     cost = _far_below(slope, plan)
-    more = f" {_OTHER_MU}" if about == "mu" else ""
     if cost is None:
-        return Caution(about, _OTHER_MU) if more else None
-    said = f"{about} {'allow' if about == 'divergences' else 'allows'} {at_most(allowed)}"
-    at = f"at order {plain(order)}, where the plan costs {cost}"
-    if order != _ORDER:
-        at = f"at order {plain(order)}, and the plan costs {cost} at order 2"
-    return Caution(about, f"{said} {at}: {_WHY}{more}")
+        return Caution(about, _OTHER_MU) if about == "mu" else None
+    said = f"by {about}, {at_most(allowed)} is allowed at order {plain(order)}"
+    cost = f"{said}, where the plan costs {cost}{'' if order == 2.0 else ' at order 2'}"
+    return Caution(about, f"{cost}: {_WHY}{f' {_OTHER_MU}' if about == 'mu' else ''}")
 
 
 def _far_below(slope: float, plan: Mechanism) -> str | None:
-    """Return the plan's divergence of order 2, where a line of that slope is far above it."""
+    """Return the plan's divergence of order 2, where a line of that slope is twice as high."""
     if slope == 0.0:
         return None
     try:
-        ((_, cost),) = convert(plan, RenyiDP, orders=_ORDER).divergences
+        ((_, cost),) = convert(plan, RenyiDP, orders=2.0).divergences
     except (IncompatibleError, UnsupportedError):
         return None
-    return at_most(cost) if slope * _ORDER > _FAR * cost else None
+    return at_most(cost) if slope * 2.0 > 2.0 * cost else None

@@ -1,4 +1,4 @@
-"""Answers as documents, which say all that someone needs who checks them, and decisions by them."""
+"""Answers as documents, which say all that a check needs, and decisions by them."""
 
 from __future__ import annotations
 
@@ -60,8 +60,6 @@ def decide(answer: Certified, at_most: float) -> Decision:
 
 SCHEMA: Final = "hockeystick-answer/1"
 
-_ASKED_AT: Final = {"epsilon": "delta", "delta": "epsilon"}
-
 
 def document(
     answer: Certified | Calibrated,
@@ -70,21 +68,17 @@ def document(
     delta: float | None = None,
     epsilon: float | None = None,
 ) -> dict[str, Any]:
-    """Return an answer as a document: strict JSON that says what it is of and what it claims.
+    """Return an answer as a document: what ``hockeystick epsilon``, ``delta``, ``solve`` print.
 
     Guarantees:
-        Finite floats are kept exactly, inf is the text "inf", and further digits are texts that
-        are rounded outwards.
+        It is strict JSON. Finite floats are kept exactly, inf is the text "inf", and further
+        digits are texts that are rounded outwards.
 
     Args:
         answer: A ``Certified``, or a ``Calibrated``, which knows its plan and its target.
         plan: What a ``Certified`` is of.
         delta: Where an epsilon was asked; by default where it says that it was.
         epsilon: Where a delta was asked; by default where it says that it was.
-
-    Returns:
-        What ``hockeystick epsilon --json``, ``delta --json`` and ``solve --json`` say, without what
-        only the command knows.
 
     Raises:
         ParameterError: If the answer is none, or only an approximation; if what it is of is
@@ -99,19 +93,20 @@ def document(
         ('hockeystick-answer/1', {'type': 'Gaussian', 'noise_multiplier': 2.0})
     """
     given = {"plan": plan, "delta": delta, "epsilon": epsilon}
-    asked: object = answer
-    if isinstance(asked, Certified):
-        claims = _of_certified(asked, given)
-    elif isinstance(asked, Calibrated):
-        _refuse("a Calibrated", given)
-        claims = _of_calibrated(asked)
-    else:
-        raise ParameterError("answer", asked, "a Certified or a Calibrated, which are proven")
+    match answer:
+        case Certified():
+            claims = _of_certified(answer, given)
+        case Calibrated():
+            _refuse("a Calibrated", given)
+            claims = _of_calibrated(answer)
+        case _:
+            raise ParameterError("answer", answer, "a Certified or a Calibrated, which are proven")
     return {"schema": SCHEMA, "version": __version__, **claims}
 
 
 def _of_certified(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
-    kind, name = f"a Certified {answer.quantity}", _ASKED_AT.get(answer.quantity)
+    kind = f"a Certified {answer.quantity}"
+    name = {"epsilon": "delta", "delta": "epsilon"}.get(answer.quantity)
     if name is None:
         raise ParameterError("answer", answer, "of an epsilon or a delta, which can be checked")
     _refuse(kind, {answer.quantity: given[answer.quantity]})

@@ -1,8 +1,6 @@
-"""A plan's entry for the public registry of deployments of differential privacy.
+"""A plan's entry for OpenDP's registry of deployments, with blanks for what only people know.
 
-The keys and their words are those of ``schemas/deployments-schema.yaml`` in OpenDP's repository
-deployments-registry-data, as of July 2026. Nothing is guessed: an entry with blanks where the
-registry asks for one of its own words does not pass the registry's checks.
+Keys and words: ``schemas/deployments-schema.yaml`` of deployments-registry-data, July 2026.
 """
 
 from __future__ import annotations
@@ -43,12 +41,12 @@ def registration(
     source: str | None = None,
     notes: str | None = None,
 ) -> str:
-    """Return an entry of the registry of deployments, with blanks for what only people know.
+    """Return an entry of the registry of deployments.
 
     Guarantees:
-        The text is YAML with all keys of the registry's schema and no other ones, for a release of
-        tier 3, a draft. Epsilon is the proven upper end, rounded up. What the plan does not say, or
-        an epsilon without such an end, is a text that begins with "to be filled in".
+        The text, of a file ``deployments/NAME.yaml``, is YAML with all keys of the registry's
+        schema and no other ones, for a draft of tier 3. Epsilon is the proven upper end, rounded
+        up. What is not known, or such an end, is a text that begins with "to be filled in".
 
     Args:
         answer: Epsilon at that delta, as ``epsilon`` returned it.
@@ -57,9 +55,6 @@ def registration(
         title: What the data product is called.
         source: Where the plan's numbers come from.
         notes: What a reader should know.
-
-    Returns:
-        The text of a file ``deployments/NAME.yaml`` of the registry's repository.
 
     References:
         NIST SP 800-226, "Guidelines for Evaluating Differential Privacy Guarantees", 2025, for the
@@ -78,7 +73,6 @@ def registration(
     at = _validate.real("delta", delta)
     lower, upper = interval(answer.lower, answer.upper)
     proven = f"Epsilon is proven to lie in [{lower}, {upper}] at delta = {plain(at)}."
-    bound = answer.upper < math.inf
     how = f'Composed by the accountant "{answer.accountant}" of hockeystick {__version__}.'
     words, unknown = in_words(plan), _quoted(f"{BLANK}nothing is proven of epsilon")
     template = resources.files("hockeystick.answers") / "templates" / "registration.yaml"
@@ -89,7 +83,7 @@ def registration(
         protected=_value(
             protected(plan), f"{BLANK}the same in terms of the columns and rows of the data"
         ),
-        epsilon=_number(at_most(answer.upper)) if bound else unknown,
+        epsilon=_number(at_most(answer.upper)) if answer.upper < math.inf else unknown,
         delta="" if at == 0.0 else f"      delta: {_number(plain(at))}\n",
         proven=_value(
             proven, *(f"Caution: {one.text}" for one in cautions(answer, plan, delta=at))
@@ -111,19 +105,14 @@ def registration(
 
 def _unit(plan: Mechanism) -> str:
     asked = "what that is, such as a person, a household or a visit, and how many one person has"
-    together = getattr(plan, "together", None)
-    if together is not None:
-        return f"{together.capitalize()}; {BLANK}{asked}"
-    several = getattr(plan, "examples_per_user", 1)
-    if several > 1:
+    if (several := getattr(plan, "examples_per_user", 1)) > 1:
         return f"All of one user's examples, of which there are at most {several}"
-    unit = getattr(plan, "unit", "example")
-    what = "One person's report" if _model_name(plan) in ("Local", "Shuffle") else f"One {unit}"
-    return f"{what}; {BLANK}{asked}"
+    is_report = _model_name(plan) in ("Local", "Shuffle")
+    one = "one person's report" if is_report else f"one {getattr(plan, 'unit', 'example')}"
+    return f"{getattr(plan, 'together', one).capitalize()}; {BLANK}{asked}"
 
 
 def _model_name(plan: Mechanism) -> str | None:
-    """Return the deployment model that the description itself is of, None where it says none."""
     if isinstance(plan, Composed):
         named = {_model_name(part) for part in plan.parts}
         return named.pop() if len(named) == 1 else None

@@ -20,11 +20,9 @@ _SECTION = re.compile(r"^References:\n((?:[ ]+.*\n|\n)+)", re.MULTILINE)
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What one part of an answer rests on.
+    """What one part of an answer rests on: papers and their theorems.
 
-    Args:
-        of: The accountant by its name, or the class of a mechanism or a notion, as "Laplace".
-        text: The papers and their theorems.
+    ``of`` is the accountant by its name, or the class of a mechanism or a notion, as "Laplace".
     """
 
     of: str
@@ -34,15 +32,7 @@ class Source:
 def sources(plan: Mechanism, accountant: str) -> tuple[Source, ...]:
     """Return what an answer rests on: the accountant's theorem, then that of each mechanism.
 
-    Edge cases:
-        There are none where Python drops docstrings (``python -OO``).
-
-    Args:
-        plan: What the answer is of.
-        accountant: Who answered, as ``answer.accountant`` says.
-
-    Returns:
-        The References of their docstrings, each once.
+    They are the References of their docstrings, which ``python -OO`` drops.
 
     Example:
         >>> import hockeystick as hs
@@ -58,12 +48,7 @@ def sources(plan: Mechanism, accountant: str) -> tuple[Source, ...]:
 
 
 def sources_of_all(plan: Mechanism, rows: Iterable[Row]) -> tuple[Source, ...]:
-    """Return what the answers of a comparison rest on: every accountant's theorem, then the plan's.
-
-    Args:
-        plan: What was compared.
-        rows: What ``hs.compare`` said of it; those without an answer rest on nothing.
-    """
+    """Return what the answers of ``hs.compare`` rest on: accountants' theorems, then the plan's."""
     every = [sources(plan, row.accountant) for row in rows if row.answer is not None]
     named = {one.of: one for found in every for one in found}
     return tuple(sorted(named.values(), key=lambda one: one.of not in ACCOUNTANTS))

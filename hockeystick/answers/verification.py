@@ -67,21 +67,19 @@ def verify(
     """
     program = require_verifier()
     text = _text(answer, plan=plan, delta=delta, epsilon=epsilon)
-    kind = None
     with suppress(ValueError, RecursionError):  # which the verifier refuses
-        kind = json.loads(text).get("kind")
-    if kind == "approximation":
-        raise AnswerError("an approximation claims nothing that could be verified")
+        if json.loads(text).get("kind") == "approximation":
+            raise AnswerError("an approximation claims nothing that could be verified")
     with _refusals(program):
         verdict: verifier.Verdict = program.verify(text)
     return verdict
 
 
 def load_answer(source: str | bytes | os.PathLike[str]) -> str:
-    """Return the document in a file, as text in JSON.
+    """Return the document in a file, as text in JSON, or in what such a file holds.
 
     Args:
-        source: A path, or what such a file holds: what ``--json`` printed, or a report.
+        source: A path; or what ``--json`` printed, or a report.
 
     Raises:
         AnswerError: If the file cannot be read, or is neither, or a page without a document.
@@ -99,11 +97,7 @@ def load_answer(source: str | bytes | os.PathLike[str]) -> str:
 
 
 def require_verifier() -> ModuleType:
-    """Return the verifier, or say how to install what it computes with.
-
-    Raises:
-        HockeystickError: If python-flint cannot be imported.
-    """
+    """Return the verifier, or raise and say how to install what it computes with."""
     try:
         import_module("flint")
     except ImportError:
@@ -130,7 +124,6 @@ def _text(answer: Any, **given: Any) -> str:
 
 @contextmanager
 def _refusals(verifier: ModuleType) -> Iterator[None]:
-    """Raise what the verifier refuses as an error of this package."""
     try:
         yield
     except verifier.AnswerError as error:

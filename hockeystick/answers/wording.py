@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism, Sampling, assumptions_of
 from hockeystick.numerics.numerals import plain
-
-_NEIGHBOURS: Final = ("What is protected", "Neighbouring data sets")
 
 
 def in_words(plan: Mechanism) -> tuple[str, ...]:
@@ -55,7 +51,8 @@ def protected(plan: Mechanism) -> str:
         >>> hs.answers.protected(hs.DPSGD(rate=0.01, steps=9, noise_multiplier=1))
         'Neighbouring data sets differ by one example added or removed.'
     """
-    said = (text for text in assumptions_of(plan) if text.startswith(_NEIGHBOURS))
+    neighbours = ("What is protected", "Neighbouring data sets")
+    said = (text for text in assumptions_of(plan) if text.startswith(neighbours))
     adjacency = plan.adjacency
     if adjacency is not None:
         return next(said, adjacency.meaning)
@@ -69,8 +66,7 @@ def _parts(plan: Mechanism) -> tuple[Mechanism, ...]:
 def _words(plan: Mechanism) -> str:
     if not isinstance(plan, DPSGD):
         return str(plan)
-    units = "example" if plan.examples == 1 else "examples"
-    on = "" if plan.examples is None else f" on {plan.examples:,} {units}"
+    on = "" if plan.examples is None else f" on {_counted(plan.examples, 'example')}"
     if plan.examples_per_user > 1:
         on += f", up to {plan.examples_per_user:,} of one user"
     mean = " on average" if plan.sampling is Sampling.POISSON else ""
@@ -79,20 +75,14 @@ def _words(plan: Mechanism) -> str:
     if plan.drop_last:
         batches += ", the rest dropped"
     extra = "" if plan.extra is None else f"; besides, {plan.extra}"
+    for name, schedule in (("noise", plan.schedule), ("batch", plan.batch_schedule)):
+        if schedule is not None:
+            batches += f", {type(schedule).__name__.lower()} {name} schedule"
     noise = f"noise multiplier {plain(plan.noise_multiplier)}"
-    return f"DP-SGD{on}: {noise}, {_length(plan)}, {batches}{_schedules(plan)}{extra}"
+    length = _counted(plan.steps, "step") if plan.epochs is None else _counted(plan.epochs, "epoch")
+    return f"DP-SGD{on}: {noise}, {length}, {batches}{extra}"
 
 
-def _length(plan: DPSGD) -> str:
-    if plan.epochs is None:
-        return "1 step" if plan.steps == 1 else f"{plan.steps:,} steps"
-    return "1 epoch" if plan.epochs == 1 else f"{plain(plan.epochs)} epochs"
-
-
-def _schedules(plan: DPSGD) -> str:
-    changing = {"noise": plan.schedule, "batch": plan.batch_schedule}
-    return "".join(
-        f", {type(schedule).__name__.lower()} {name} schedule"
-        for name, schedule in changing.items()
-        if schedule is not None
-    )
+def _counted(count: float | None, name: str) -> str:
+    number = f"{count:,}" if isinstance(count, int) else plain(count or 0.0)
+    return f"{number} {name}{'' if count == 1 else 's'}"

@@ -1,11 +1,13 @@
-"""The commands ``epsilon``, ``delta``, ``verify``, ``compare``, ``convert`` and ``solve``."""
+"""The commands that ask about plans, and the one that asks about attacks: ``audit``."""
 
 from __future__ import annotations
 
 import ast
+import csv
+import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -15,18 +17,18 @@ import click
 from rich.text import Text
 
 import hockeystick as hs
+from hockeystick import _validate
 from hockeystick.accountants import Answer
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits import GaussianLimit
 from hockeystick.accountants.rdp import RDP
-from hockeystick.calibration import Calibrated
 from hockeystick.calibration.solve import fields
 from hockeystick.calibration.solve.targets import Target, constraint_of
 from hockeystick.calibration.sweeps.sweep import ENDINGS
-from hockeystick.cli import options, plans, show
+from hockeystick.cli import options, show
 from hockeystick.cli.command import command
-from hockeystick.cli.plans import Source
-from hockeystick.cli.progress import progress
+from hockeystick.cli.options import OfGroup, Source
+from hockeystick.cli.show import progress
 from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
 from hockeystick.io.plan_file import plan_text
@@ -34,6 +36,9 @@ from hockeystick.io.vocabulary import Blanks
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
+from hockeystick.tradeoffs import TradeOff
+from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
+from hockeystick.tradeoffs.reading import reading
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -60,24 +65,26 @@ def delta(given: Source, epsilon: Any, **how: Any) -> None:
     _answer(given, {"epsilon": epsilon}, **how)
 
 
-def _answer(given: Source, flag: dict[str, Any], verify: bool, at_most: Any, **how: Any) -> None:
+def _answer(given: Source, flag: dict[str, Any], verify: bool, **how: Any) -> None:
     """Print the answer to one question, and what the verifier says of it."""
     options.check_forms(verify)
     file = given.file()
     at = options.question(file, **flag)
-    limit = options.budget_of(at_most, at.quantity)
+    limit = options.budget_of(how.pop("at_most"), at.quantity)
     answer = ask(file, at, **{name: value for name, value in how.items() if value is not None})
     budget = None if limit is None else options.decided(answer, file.plan, at, limit)
     meets = budget is None or budget["decision"] is hs.answers.Decision.MEETS
     status = 0 if meets else options.MISSED
     found = hs.answers.cautions(answer, file.plan, **at.asked)
     if options.is_given("short"):
+        if not isinstance(answer, hs.Certified):
+            by = answer.accountant
+            raise click.UsageError(f"--short prints what is proven; {by} proves nothing")
         grave = [f"caution: {one.text}" for one in found if not one.is_mild]
-        show.print_short(_upper(answer), *grave, status=status)
+        show.print_short(at_most(answer.upper), *grave, status=status)
     told = {**_told(file, at, answer), "cautions": found}
     told |= {} if budget is None else {"budget": budget}
     verdict = verdict_of(answer, file.plan, **at.asked) if verify else None
-    told |= {} if verdict is None else {"verification": show.verdict_fields(verdict)}
     facts = _facts(at, answer, budget)
     show.answer(told, facts, file=file, cautions=found, verdict=verdict, status=status)
 
@@ -94,12 +101,6 @@ def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
     """Return what the verifier says of an answer, with a sign of life while it computes."""
     with progress("verifying"):
         return hs.verify(answer, *plan, **asked)
-
-
-def _upper(answer: Answer) -> str:
-    if not isinstance(answer, hs.Certified):
-        raise click.UsageError(f"--short prints what is proven; {answer.accountant} proves nothing")
-    return at_most(answer.upper)
 
 
 def _told(file: PlanFile, at: options.Question, answer: Answer) -> dict[str, Any]:
@@ -164,22 +165,19 @@ def verify(file: str, grid: str | None, workers: Any) -> None:
         raise click.UsageError(f"GRID.toml is for the rows of a sweep, {' or '.join(ENDINGS)}")
     is_plan = file.lower().endswith(".toml") or is_call_text(file)
     if is_plan:
-        text = _computed(file)
+        plan = Source.of(file).file()
+        at = options.question(plan, delta=None, epsilon=None)
+        text = json.dumps(hs.answers.document(ask(plan, at), plan.plan, **at.asked))
     else:
-        text = hs.answers.load_answer(plans.standard_input() if file == plans.STDIN else Path(file))
+        text = hs.answers.load_answer(
+            options.standard_input() if file == options.STDIN else Path(file)
+        )
     verdict = verdict_of(text)
     facts = [("file", file), ("answer" if is_plan else "answer inside", _claim(json.loads(text)))]
     if file.lower().endswith((".html", ".htm")):
         facts.append(("page", "its visible text is not looked at"))
     told = {"version": hs.__version__, "file": file, **show.verdict_fields(verdict)}
     show.answer(told, facts, verdict=verdict)
-
-
-def _computed(path: str) -> str:
-    file = Source.of(path).file()
-    at = options.question(file, delta=None, epsilon=None)
-    told = hs.answers.document(ask(file, at), file.plan, **at.asked)
-    return json.dumps({**show.heading(file), **told}, allow_nan=False)
 
 
 def _claim(told: dict[str, Any]) -> str:
@@ -205,32 +203,30 @@ def compare(given: Source, **flags: Any) -> None:
         rows = hs.compare(file.plan, **at.asked)
         options.refuse_infinite(at, *(row.answer for row in rows))
     truth = Truth.of(rows)
-    told = show.heading(file, quantity=at.quantity, at=at.asked)
-    told["accountants"] = [_row(row, truth) for row in rows]
-    told["proven"] = {"lower": truth.lower, "upper": truth.upper}
-    told["sources"] = hs.answers.sources_of_all(file.plan, rows)
-    found = show.table("accountant", "kind", f">{at.quantity}", "next to truth", ">time")
+    found = show.empty_table("accountant", "kind", f">{at.quantity}", "next to truth", ">time")
+    every: list[dict[str, Any]] = []
+    reasons: list[show.Fact] = []
     for row in rows:
-        if row.answer is not None:
-            number = _words(row.answer)[0].removeprefix("at most ")
-            cells = number, truth.beside(row.answer), f"{row.seconds:.3f} s"
-            found.add_row(row.accountant, row.kind, *cells)
-    reasons = [
-        ("no answer", f"{x.accountant}, {x.kind}: {x.reason}") for x in rows if x.answer is None
-    ]
-    question = f"{at.quantity} at {at.name} = {plain(at.value)}"
-    show.answer(told, [("question", question)], found, file=file, more=reasons)
-
-
-def _row(row: hs.accountants.Row, truth: Truth) -> dict[str, Any]:
-    told = {name: getattr(row, name) for name in ("accountant", "kind", "seconds")}
-    told |= {"answer": None, "reason": row.reason or None}
-    if row.answer is not None:
+        told = {name: getattr(row, name) for name in ("accountant", "kind", "seconds")}
+        every.append({**told, "answer": None, "reason": row.reason or None})
+        if row.answer is None:
+            reasons.append(("no answer", f"{row.accountant}, {row.kind}: {row.reason}"))
+            continue
         value = quoted(row.answer)
-        told["answer"] = row.answer.as_dict()
-        told["ratio_to_proven_upper"] = truth.ratio(value)
-        told["below_the_truth"] = truth.is_above(value)
-    return told
+        of_truth = {"ratio_to_proven_upper": truth.ratio(value)}
+        every[-1] |= {"answer": row.answer.as_dict(), **of_truth}
+        every[-1]["below_the_truth"] = truth.is_above(value)
+        number = _words(row.answer)[0].removeprefix("at most ")
+        cells = number, truth.beside(row.answer), f"{row.seconds:.3f} s"
+        found.add_row(row.accountant, row.kind, *cells)
+    whole = {
+        **show.heading(file, quantity=at.quantity, at=at.asked),
+        "accountants": every,
+        "proven": {"lower": truth.lower, "upper": truth.upper},
+        "sources": hs.answers.sources_of_all(file.plan, rows),
+    }
+    question = f"{at.quantity} at {at.name} = {plain(at.value)}"
+    show.answer(whole, [("question", question)], found, file=file, more=reasons)
 
 
 _NEEDED: Final = {"ApproxDP": ("delta", "epsilon"), "TCDP": ("omega",), "RenyiDP": ("orders",)}
@@ -250,10 +246,9 @@ def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -
     --orders.
     """
     options.check_forms()
-    is_short = options.is_given("short")
+    is_short, file = options.is_given("short"), given.file()
     if is_short and to is None:
         raise click.UsageError("--short prints one number: it needs --to")
-    file = given.file()
     asked = {name: value for name, value in numbers.items() if value is not None}
     if orders is not None and to != "TCDP":
         asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
@@ -264,7 +259,10 @@ def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -
     else:
         found = [_said(file, one, asked) for one in hs.conversions.TARGETS]
     if is_short:
-        show.print_short(_one_number(found[0]["result"], asked))
+        left = [one for name, one in _flat(found[0]["result"]).items() if name not in asked]
+        if len(left) != 1:
+            raise click.UsageError(f"--short prints one number, not {len(left)}")
+        show.print_short(at_most(left[0]))
     # A notion that is written out is as it is; of a plan it is assumed that it ran.
     is_stated = given.content is None and isinstance(file.plan, Notion)
     told = {
@@ -281,7 +279,6 @@ def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -
 
 
 def _said(file: PlanFile, to: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return what one of all notions says, or why it says nothing."""
     its = {name: value for name, value in asked.items() if name in _NEEDED.get(to, ())}
     try:
         return _converted(file, to, its)
@@ -290,11 +287,11 @@ def _said(file: PlanFile, to: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what one notion says, or raise; what is needed and not given is the file's."""
     needed = _NEEDED.get(to, ())
-    for name in needed if to == "ApproxDP" else ():
-        if given.keys().isdisjoint(needed) and getattr(file, name) is not None:
-            given[name] = getattr(file, name)
+    for name in needed:  # what is not given is the file's
+        held = getattr(file, name, None)
+        if given.keys().isdisjoint(needed) and held is not None:
+            given[name] = held
     if needed and given.keys().isdisjoint(needed):
         flags = " or ".join(f"--{name}" for name in needed).replace("omega", "orders")
         raise click.UsageError(f"{to} needs {flags}")
@@ -307,7 +304,7 @@ def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]
     least: Any = [[name, low] for (name, _), low in ends if name not in given]
     least = {"divergences": least} if isinstance(result, hs.RenyiDP) else dict(least)
     theorems = [origin.theorem] if origin else []
-    theorems += [file.plan.theorem] if isinstance(file.plan, plans.OfGroup) else []
+    theorems += [file.plan.theorem] if isinstance(file.plan, OfGroup) else []
     return {
         "to": type(result).__name__,
         "result": numbers,
@@ -330,18 +327,9 @@ def _numbers(result: Notion) -> dict[str, Any]:
 
 
 def _flat(held: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return numbers by their names, divergences by their orders."""
     if "divergences" not in held:
         return held
     return {f"tau at order {plain(order)}": size for order, size in held["divergences"]}
-
-
-def _one_number(result: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """Return the one number that was not given, rounded up, or raise where there are several."""
-    found = [one for name, one in _flat(result).items() if name not in given]
-    if len(found) != 1:
-        raise click.UsageError(f"--short prints one number, not {len(found)}")
-    return at_most(found[0])
 
 
 def _says(one: Mapping[str, Any]) -> str:
@@ -392,11 +380,11 @@ def solve(
     options.check_forms(verify)
     path = None if out is None else show.out_path(out, (".toml",), force)
     file, name, is_given = _unknown_of(given, parameter)
-    is_group, is_short = isinstance(file.plan, plans.OfGroup), options.is_given("short")
+    is_group, is_short = isinstance(file.plan, OfGroup), options.is_given("short")
     if verify and is_group:
         raise click.UsageError("--verify does not know what is solved for a group: leave it out")
     if path is not None:
-        plan_text(plans.for_one(file))  # what no file can hold is refused before the work
+        plan_text(options.for_one(file))  # what no file can hold is refused before the work
     aim, planned = _aim(file, epsilon, delta, target), None
     with progress(f"solving for {name}"):
         asked = {name: value for name, value in how.items() if value is not None}
@@ -407,7 +395,7 @@ def solve(
     stated = aim if isinstance(aim, hs.ApproxDP) else None
     solved = replace(file, plan=found.plan, delta=stated.delta if stated else file.delta)
     if path is not None:
-        show.write_whole(path, plan_text(plans.for_one(solved)), force)
+        show.write_whole(path, plan_text(options.for_one(solved)), force)
     if is_short:
         # Whatever digits were left out, the plan would be another one than the one that is proven.
         show.print_short(repr(found.value))
@@ -416,9 +404,20 @@ def solve(
     warned: tuple[hs.answers.Caution, ...] = ()
     if stated and isinstance(found.achieved, hs.Certified):
         warned = hs.answers.cautions(found.achieved, found.plan, delta=stated.delta)
-    told |= {"cautions": warned}
-    told |= {} if verdict is None else {"verification": show.verdict_fields(verdict)}
-    facts, more = _solved(name, found, out), _around(name, found, planned)
+    achieved, number = found.achieved, (repr(found.value), "bold green")
+    facts: list[show.Fact] = [
+        ("solved", Text.assemble(f"{found.extreme} {name} ", number, f" ({found.status})")),
+        ("target", str(found.target)),
+        ("achieved", f"{achieved.quantity} {show.between(achieved.lower, achieved.upper)}"),
+        ("written to", out or ""),
+    ]
+    bracket = "from {!r} to {!r}".format(*found.bracket)
+    more = [(str(found.status), found.status.meaning), ("bracket", bracket)]
+    if planned is not None:
+        ends = show.between(planned["achieved"]["lower"], planned["achieved"]["upper"])
+        own = f"{name} {planned['value']}, {achieved.quantity} {ends}: {planned['decision']}"
+        more.append(("as planned", own))
+    told["cautions"] = warned
     show.answer(told, facts, file=solved, cautions=warned, more=more, verdict=verdict)
 
 
@@ -427,7 +426,7 @@ def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target
         if epsilon is not None or delta is not None:
             raise click.UsageError("give --target, or --epsilon and --delta; not both")
         attack = target.partition("(")[0].strip()
-        aim: Any = _attack(attack, target) if attack in _ATTACKS else plans.notion(target)
+        aim: Any = _attack(attack, target) if attack in _ATTACKS else options.notion(target)
         return cast(Target, aim)
     wanted: Any = file.epsilon if epsilon is None else epsilon
     if wanted is None:
@@ -439,16 +438,13 @@ def _aim(file: PlanFile, epsilon: Any, delta: Any, target: str | None) -> Target
 
 
 def _attack(name: str, text: str) -> Target:
-    """Return the bound on attacks that a text writes out, or raise."""
     try:
         call: Any = ast.parse(text.strip(), mode="eval").body
-        given = [ast.literal_eval(one) for one in call.args]
         named = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
-        made: Target = _ATTACKS[name](*given, **named)
+        return cast(Target, _ATTACKS[name](*map(ast.literal_eval, call.args), **named))
     except (SyntaxError, TypeError, ValueError, AttributeError) as error:
         wanted = ", ".join(signature(_ATTACKS[name]).parameters)
         raise click.UsageError(f"--target {text!r}: {error}; write {name}({wanted})") from None
-    return made
 
 
 def _as_planned(
@@ -460,31 +456,12 @@ def _as_planned(
         found = constraint.evaluate(plan)
     except hs.errors.HockeystickError:
         return None
-    misses = (
-        hs.answers.Decision.MISSES if constraint.violates(found) else hs.answers.Decision.UNDECIDED
-    )
+    otherwise = "misses" if constraint.violates(found) else "undecided"
     return {
         "value": fields.value_at(plan, fields.locate(plan, parameter)),
         "achieved": {"quantity": found.quantity, "lower": found.lower, "upper": found.upper},
-        "decision": str(hs.answers.Decision.MEETS if constraint.meets(found) else misses),
+        "decision": "meets" if constraint.meets(found) else otherwise,
     }
-
-
-def _solved(name: str, found: Calibrated, out: str | None) -> Iterator[show.Fact]:
-    value, achieved = (repr(found.value), "bold green"), found.achieved
-    yield "solved", Text.assemble(f"{found.extreme} {name} ", value, f" ({found.status})")
-    yield "target", str(found.target)
-    yield "achieved", f"{achieved.quantity} {show.between(achieved.lower, achieved.upper)}"
-    yield "written to", out or ""
-
-
-def _around(name: str, found: Calibrated, planned: dict[str, Any] | None) -> Iterator[show.Fact]:
-    yield str(found.status), found.status.meaning
-    yield "bracket", "from {!r} to {!r}".format(*found.bracket)
-    if planned is not None:
-        ends = show.between(planned["achieved"]["lower"], planned["achieved"]["upper"])
-        own = f"{name} {planned['value']}, {found.achieved.quantity} {ends}"
-        yield "as planned", f"{own}: {planned['decision']}"
 
 
 def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bool]:
@@ -500,7 +477,7 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
         several = " and ".join(left_out)
         raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
     # The size of a group is given, and no number of the plan.
-    plan = file.plan.plan if isinstance(file.plan, plans.OfGroup) else file.plan
+    plan = file.plan.plan if isinstance(file.plan, OfGroup) else file.plan
     if wanted is not None:
         fields.locate(plan, wanted)
     elif not left_out:
@@ -518,3 +495,139 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
     if wanted is not None and fields.locate(file.plan, wanted) != found[0]:
         raise click.UsageError(f"The plan leaves out {name}, and --parameter is {wanted}")
     return file, wanted or (name if len(named) == 1 else fields.spelled(found[0])), False
+
+
+_RATES: Final = (0.1, 0.05, 1e-2, 1e-3, 1e-4, 1e-5)
+# Those of a curve: twenty for each power of ten, then every hundredth.
+_CURVE: Final = (0.0, *(10 ** (k / 20 - 6) for k in range(100)), *(k / 100 for k in range(10, 101)))
+_PRIOR: Final = 0.5
+_TABLE: Final = ".csv"
+# What audit says without -v.
+_SHOWN: Final = {"found", "claimed", "rates"}
+
+
+@command(
+    "hockeystick tradeoff 'Gaussian(4)' --fpr 0.01",
+    "hockeystick tradeoff plan.toml 'Gaussian(1)'",
+    takes="PLANS fpr group out force json verbose",
+    out="A new .csv file for the numbers, or .svg, .png or .pdf for the curves.",
+)
+def tradeoff(
+    words: tuple[str, ...], fpr: str | None, group: Any, out: str | None, force: bool
+) -> None:
+    """Print what an attacker could learn of plans.
+
+    At each false positive rate, the largest true positive rate of any attack that tells whether a
+    record was used, and the smallest false negative rate; all proven.
+    """
+    texts = fpr.replace("%", "/100").split(",") if fpr else []
+    asked = tuple(dict.fromkeys(_validate.real("fpr", parse(one.strip()), FPR) for one in texts))
+    rates, read_at = asked or _RATES, (*asked, 0.01)[0]
+    path = None if out is None else show.out_path(out, (_TABLE, *FORMATS), force)
+    is_picture = path is not None and path.suffix.lower() != _TABLE
+    if is_picture:
+        require_matplotlib()
+    given = options.sources(words, group)
+    files = [one.file() for one in given]
+    titles = [file.title or one.name for file, one in zip(files, given, strict=True)]
+    labels = titles if len({*titles}) == len(titles) else [one.name for one in given]
+    with progress("computing the trade-off"):
+        curves = [hs.tradeoff(file.plan) for file in files]
+        known = list(zip(labels, files, curves, strict=True))
+        told = [_curve_told(*one, rates, read_at) for one in known]
+        if path is not None and is_picture:
+            title = files[0].title if len(files) == 1 else None
+            with show.whole(path, force) as part:
+                plot(*curves, labels=labels, path=part, fpr=read_at, title=title)
+        elif path is not None:
+            drawn = [_curve_told(*one, asked or _CURVE, read_at) for one in known]
+            show.write_whole(path, _csv(drawn), force)
+    facts: list[show.Fact] = []
+    first = ["plan"] if len(files) > 1 else []
+    found = show.empty_table(*first, ">at FPR", ">TPR at most", ">FNR at least")
+    for one in told:
+        label = [one["label"]] if first else []
+        error = f"Bayes error at least {at_least(one['bayes_error_lower'])} at prior 1/2"
+        facts += [("plan", text) for text in label]
+        facts.append(("reading", f"{one['reading']}."))
+        facts.append(("advantage", f"at most {at_most(one['advantage_upper'])}; {error}"))
+        for row in one["rates"]:
+            numbers = plain(row["fpr"]), at_most(row["tpr_upper"]), at_least(row["fnr_lower"])
+            found.add_row(*map(show.one_line, (*label, *numbers)))
+    facts.append(("written to", out or ""))
+    written = {"plot": out if is_picture else None, "out": None if is_picture else out}
+    held = list(dict.fromkeys(text for one in told for text in one["assumptions"]))
+    whole = {"version": hs.__version__, "plans": told, **written}
+    show.answer(whole, facts, found, file=None if first else files[0], assumptions=held)
+
+
+def _curve_told(
+    label: str, file: PlanFile, f: TradeOff, rates: Sequence[float], read_at: float
+) -> dict[str, Any]:
+    about = show.heading(file)
+    del about["version"]
+    ends = zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True)
+    return {
+        "label": label,
+        **about,
+        "adjacency": file.plan.adjacency,
+        "assumptions": list(assumptions_of(file.plan)),
+        "rates": [{"fpr": fpr, "tpr_upper": tpr, "fnr_lower": fnr} for fpr, tpr, fnr in ends],
+        "advantage_upper": float(f.advantage),
+        "bayes_error_lower": float(f.bayes_error(_PRIOR)),
+        "prior": _PRIOR,
+        "reading": reading(read_at, f.power(read_at)),
+    }
+
+
+def _csv(told: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("plan", "fpr", "tpr_upper", "fnr_lower", "adjacency", "version"))
+    for one in told:
+        about = one["adjacency"], hs.__version__
+        rows.writerows((one["label"], *row.values(), *about) for row in one["rates"])
+    return text.getvalue()
+
+
+@command(
+    r"printf 'score,included\n2.1,1\n0.3,0\n1.7,1\n0.2,0\n' > scores.csv",
+    "hockeystick audit scores.csv plan.toml",
+    "hockeystick audit scores.csv --delta 1e-5 --confidence 0.99",
+    takes="SCORES [PLAN] delta confidence one_run json verbose",
+)
+def audit(scores: str, given: Source | None, delta: Any, confidence: Any, one_run: bool) -> None:
+    """Print what the scores of an attack prove, and whether they contradict a plan.
+
+    SCORES has one row for each trial: the score, larger where the attack is surer that the record
+    took part, and whether it did. A .csv file has columns score and included (1 or 0); an .npz file
+    has arrays scores_in and scores_out; an .npy file has shape (m, 2). Each score comes from a run
+    of its own; with --one-run, all from one for which each record was included by a coin.
+
+    Exit status 0: no contradiction, which is no proof of privacy; or no plan was given. 1: refuted.
+    """
+    from hockeystick.reports.audit import Audit, audited
+
+    file = given and given.file()
+    at = delta if delta is not None else file and file.delta
+    if file is None and at is None:
+        allowed = _validate.PARAMETERS["delta"].allowed
+        raise click.UsageError(f"Give a plan, --delta, or both; delta must be {allowed}")
+    at = None if at is None else _validate.real("delta", at)
+    asked: dict[str, Any] = {"confidence": confidence, "in_one_run": one_run}
+    attack = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)
+    with progress("auditing"):
+        found = audited(attack, plan=file and file.plan, delta=at)
+    about: dict[str, Any] = {}
+    if file is not None:
+        about = {"title": file.title, "description": hs.calibration.describe(file.plan)}
+    style = "bold red" if found.is_refuted else "bold green"
+    verdict = Text.assemble((found.word, style), f" {found.sure}") if found.word else ""
+    show.answer(
+        {"version": hs.__version__, **about, **found.as_dict()},
+        [("verdict", verdict), *(fact for fact in found.facts if fact[0] in _SHOWN)],
+        file=file,
+        more=[("meaning", found.meaning), *(x for x in found.facts if x[0] not in _SHOWN)],
+        assumptions=found.said.assumptions,
+        status=int(found.is_refuted),
+    )

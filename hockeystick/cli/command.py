@@ -1,16 +1,20 @@
-"""The command ``hockeystick``, what its commands have in common, and how it refuses."""
+"""The command ``hockeystick``, what its commands have in common, and how it ends."""
 
 from __future__ import annotations
 
+import errno
 import json
 import math
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from importlib import import_module
 from numbers import Real
 from typing import Any, Final
 
 import click
+from click.shell_completion import shell_complete
 
 from hockeystick._version import __version__
 from hockeystick.errors import BudgetExhausted, HockeystickError, InfeasibleError, ParameterError
@@ -33,9 +37,8 @@ COMMANDS: Final = {
     "ledger": "Keep privacy budgets that jobs and machines share.",
 }
 _MODULES: Final = {
-    **dict.fromkeys(("epsilon", "delta", "verify", "compare", "convert", "solve"), "asking"),
-    **dict.fromkeys(("tradeoff", "audit"), "attacks"),
     **dict.fromkeys(("init", "check", "report", "explore"), "files"),
+    **{name: name for name in ("sweep", "ledger")},
 }
 _OVERVIEW: Final = """Differential-privacy accounting whose answers are proven intervals.
 
@@ -54,10 +57,9 @@ def examples(*lines: str) -> str:
 
 
 class Command(click.Command):
-    """A command that takes each flag once."""
+    """A command that takes each flag once, and for the words of a plan has what they stand for."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments, or raise where a flag is given twice."""
         _, _, order = self.make_parser(ctx).parse_args(args.copy())
         for index, one in enumerate(order):
             once = isinstance(one, click.Option) and not (one.is_flag or one.multiple)
@@ -65,18 +67,12 @@ class Command(click.Command):
                 raise click.UsageError(f"{one.opts[-1]} is given twice; give it once", ctx)
         return super().parse_args(ctx, args)
 
-
-class PlanCommand(Command):
-    """A command about a plan: for its words (and --group) it has what they stand for."""
-
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command with ``given``, the plan; None where it may be left out and is."""
-        from hockeystick.cli.plans import source
+        from hockeystick.cli.options import source
 
-        may_lack_it = "maybe" in ctx.params
-        words = ctx.params.pop("maybe" if may_lack_it else "words")
-        group = ctx.params.pop("group", None)
-        ctx.params["given"] = None if may_lack_it and not words else source(words, group)
+        for name in {"plan", "maybe"} & ctx.params.keys():
+            words, group = ctx.params.pop(name), ctx.params.pop("group", None)
+            ctx.params["given"] = source(words, group) if words or name == "plan" else None
         return super().invoke(ctx)
 
 
@@ -95,18 +91,16 @@ def command(
             add, known = (click.argument, ARGUMENTS) if name.isupper() else (click.option, OPTIONS)
             given = {**known[name], **({"help": helps[name]} if name in helps else {})}
             function = add(*given.pop("param_decls"), **given)(function)
-        kind = PlanCommand if {"PLAN", "[PLAN]"} & {*takes.split()} else Command
-        found: click.Command = of.command(cls=kind, epilog=examples(*lines))(function)
+        found: click.Command = of.command(cls=Command, epilog=examples(*lines))(function)
         return found
 
     return made
 
 
 class Group(click.Group):
-    """A group of commands."""
+    """A group of commands, which helps where none is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; ask for help where no command is given."""
         return super().parse_args(ctx, args or ["--help"])
 
 
@@ -123,7 +117,7 @@ class _Loading(Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = import_module(f"{__package__}.{_MODULES.get(name, name)}")
+        module = import_module(f"{__package__}.{_MODULES.get(name, 'asking')}")
         command: click.Command = getattr(module, name)
         return command
 
@@ -145,6 +139,62 @@ hockeystick = click.version_option(__version__, message="hockeystick %(version)s
 
 # Of wrong input it is 2.
 _STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4, KeyboardInterrupt: 130}
+_NOBODY_READS: Final = 141
+_COMPLETION: Final = "_HOCKEYSTICK_COMPLETE"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status.
+
+    Edge cases:
+        0 with the answer on standard output; 1 and 3 with an answer that the verifier refutes and
+        does not cover, where it was asked, and 1 with a ledger that is not sound; 2 with one line
+        on standard error and nothing on standard output where the input is wrong; 4 likewise where
+        a ledger's budget does not cover what was asked for; 130 after an interrupt; 141 where
+        whoever reads standard output went away. With ``--json``, standard output has the same as
+        one object, under the key ``error``.
+
+    Args:
+        arguments: What follows the command's name; the process's own by default.
+
+    Returns:
+        The exit status.
+
+    Example:
+        >>> from hockeystick.cli import main
+        >>> main(["epsilon", "nowhere.toml"])
+        2
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _status(given)
+    except OSError as error:
+        # The interpreter's last flush goes nowhere, so that it cannot fail again.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        if not isinstance(error, BrokenPipeError):
+            return refuse(error)
+        for note in notes_of(error):
+            click.echo(f"hockeystick: {note}", err=True)
+        return _NOBODY_READS
+
+
+def _status(given: list[str]) -> int:
+    if completing := os.environ.get(_COMPLETION):
+        return shell_complete(hockeystick, {}, "hockeystick", _COMPLETION, completing)
+    status = 0
+    try:
+        with hockeystick.make_context("hockeystick", given) as context:
+            hockeystick.invoke(context)
+    except click.exceptions.Exit as stop:
+        status = stop.exit_code
+    except (click.ClickException, HockeystickError, KeyboardInterrupt) as error:
+        return refuse(error, as_json="--json" in given)
+    if sys.stdout is None:
+        return refuse(OSError(errno.EBADF, "standard output is closed"))
+    sys.stdout.flush()
+    return status
 
 
 def refuse(error: BaseException, *, as_json: bool = False) -> int:
@@ -192,14 +242,12 @@ def _known(error: BaseException) -> dict[str, Any]:
         cause = cause.__context__
     first = cause or error
     held = vars(first) if isinstance(first, HockeystickError) else {}
-    names = {"name": "parameter"}
-    return {names.get(key, key): _jsonable(value) for key, value in held.items() if key[0] != "_"}
+    known = {key: _jsonable(value) for key, value in held.items() if key[0] != "_"}
+    return {"parameter": known.pop("name"), **known} if "name" in known else known
 
 
 def _jsonable(value: object) -> Any:
-    """Return a value as it is if JSON has it, or else as it is written."""
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
+    is_finite = isinstance(value, float) and math.isfinite(value)
+    if value is None or isinstance(value, str | int) or is_finite:
         return value
     return str(value) if isinstance(value, Real | Decimal) else repr(value)

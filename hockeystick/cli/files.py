@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.core import ParameterSource
@@ -21,14 +21,13 @@ from hockeystick.answers.registration import BLANK
 from hockeystick.cli import options, show
 from hockeystick.cli.asking import ask
 from hockeystick.cli.command import command, on_one_line
-from hockeystick.cli.options import MISSED
-from hockeystick.cli.plans import STDIN, Source, on_a_page
-from hockeystick.cli.progress import progress
+from hockeystick.cli.options import MISSED, STDIN, Source
+from hockeystick.cli.show import progress
 from hockeystick.cli.sweep import grid_file
 from hockeystick.errors import HockeystickError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text, problems_in
-from hockeystick.io.templates import template_of, template_of_plan
+from hockeystick.io.templates import plan_schema, template_of, template_of_plan
 from hockeystick.io.vocabulary import RELEASES
 from hockeystick.mechanisms import DPSGD, index
 from hockeystick.mechanisms.structure import first_sentence
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
     from hockeystick.reports import Findings
     from hockeystick.reports.ledger import Ledgered
 
-_ENDING: Final = ".toml"
-_BROKEN: Final = 1
+_WRONG: Final = 1
 
 
 @command(
@@ -58,15 +56,13 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
     or a plan as it is in Python.
     """
     if list_all:
-        notions = [
-            f"  {name}: {first_sentence(kind)}{'' if name in RELEASES else ' In Python only.'}"
-            for name, kind in NOTIONS.items()
-        ]
-        stated = ["Guarantees, of which no mechanism is known", *notions]
-        click.echo("\n".join([index(), "", *stated]))
+        click.echo(f"{index()}\n\nGuarantees, of which no mechanism is known")
+        for name, kind in NOTIONS.items():
+            where = "" if name in RELEASES else " In Python only."
+            click.echo(f"  {name}: {first_sentence(kind)}{where}")
         return
-    path = None if file == STDIN else show.out_path(file, (_ENDING,), force, "FILE")
-    text = _text(like or DPSGD.__name__, f"plan{_ENDING}" if path is None else file)
+    path = None if file == STDIN else show.out_path(file, (".toml",), force, "FILE")
+    text = _text(like or DPSGD.__name__, "plan.toml" if path is None else file)
     if path is None:
         click.echo(text, nl=False)
     else:
@@ -104,17 +100,19 @@ def check(files: tuple[str, ...], schema: bool) -> None:
     if schema == bool(files):
         raise click.UsageError("Give plan files, or --schema alone")
     if schema:
-        from hockeystick.io.templates import plan_schema
-
         show.print_json(plan_schema())
         return
-    found = [_checked(one) for one in files]
-    if options.is_given("json"):
+    found, as_json = [_checked(one) for one in files], options.is_given("json")
+    if as_json:
         show.print_json({"version": hs.__version__, "files": found})
-    else:
-        for line in (line for one in found for line in _lines(one)):
-            click.echo(line)
-    click.get_current_context().exit(_BROKEN if any(one["problems"] for one in found) else 0)
+    for one in () if as_json else found:
+        wrong, cautions = one["problems"], [f"caution: {x.text}" for x in one["cautions"]]
+        many = f"{len(wrong)} problem{'s' * (len(wrong) > 1)}"
+        verdict = click.style(many, "red") if wrong else click.style("well-formed", "green")
+        click.echo(f"{on_one_line(one['file'])}: {verdict}")
+        for line in wrong or [*one["meaning"], *cautions]:
+            click.echo(f"  {on_one_line(line)}")
+    click.get_current_context().exit(_WRONG if any(one["problems"] for one in found) else 0)
 
 
 # How a problem says where it is.
@@ -122,7 +120,6 @@ _LINE: Final = re.compile(r"\(at line (\d+), |\bline (\d+)\b")
 
 
 def _checked(text: str) -> dict[str, Any]:
-    """Return what is wrong with a plan or grid file or a text, or what it means, for JSON."""
     name, problems, meaning = text, list[str](), list[str]()
     cautions, at = list[hs.answers.Caution](), dict[str, float | None]()
     try:
@@ -168,20 +165,6 @@ def _meaning(file: PlanFile) -> list[str]:
     return said if {file.delta, file.epsilon} != {None} else [*said, "no delta: give --delta"]
 
 
-def _lines(checked: Mapping[str, Any]) -> Iterator[str]:
-    problems = checked["problems"]
-    many = f"{len(problems)} problem{'s' * (len(problems) > 1)}"
-    verdict = click.style(many, "red") if problems else click.style("well-formed", "green")
-    yield f"{on_one_line(checked['file'])}: {verdict}"
-    cautions = [f"caution: {one.text}" for one in checked["cautions"]]
-    yield from (f"  {on_one_line(x)}" for x in problems or [*checked["meaning"], *cautions])
-
-
-_PAGE: Final = ".html"
-_ENTRIES: Final = (".yaml", ".yml")
-_WRONG: Final = 1
-
-
 @command(
     "hockeystick report 'Gaussian(4)' --delta 1e-6 -o gaussian.html",
     "hockeystick report plan.toml -o pages.html --at-most 3",
@@ -200,12 +183,18 @@ def report(
     filled in. Exit status 1: the budget is not met, or what it shows contradicts the plan.
     """
     stem = Path(given.text).stem if os.path.isfile(given.text) else "report"
-    path = show.out_path(out or f"{stem}{_PAGE}", (_PAGE, *_ENTRIES), force)
-    about = {"--audit": asked["scores"], "--dataset": asked["dataset"]}
-    file, together = on_a_page(given.file(), about)
+    path = show.out_path(out or f"{stem}.html", (".html", ".yaml", ".yml"), force)
+    alone = {"--audit": asked["scores"], "--dataset": asked["dataset"]}
+    file, together = options.on_a_page(given.file(), alone)
     at = options.question(file, delta=delta)
-    if path.suffix.lower() in _ENTRIES:
-        _write_entry(replace(file, plan=together or file.plan), at, path, force)
+    about: Any = {"title": file.title, "source": file.source, "notes": file.notes}
+    if path.suffix.lower() != ".html":
+        plan = together or file.plan
+        answer = ask(replace(file, plan=plan), at)
+        text = hs.answers.registration(answer, plan, delta=at.value, **about)
+        show.write_whole(path, text, force)
+        blanks = f"{text.count(BLANK)} to be filled in"
+        show.answer({}, [("written to", str(path)), ("answer", str(answer)), ("blanks", blanks)])
     from hockeystick import reports
 
     reports.require_libraries()
@@ -218,9 +207,7 @@ def report(
     subject = reports.Subject(
         plan=file.plan,
         delta=at.value,
-        title=file.title,
-        source=file.source,
-        notes=file.notes,
+        **about,
         **_shown_file(given),
         commands=_commands(given, at, asked, ["--verify"] * verify, path.name),
         budget=options.budget_of(asked["at_most"], "epsilon"),
@@ -240,33 +227,19 @@ def report(
     show.answer({}, facts, cautions=made.findings.cautions, status=status)
 
 
-def _write_entry(file: PlanFile, at: options.Question, path: Path, force: bool) -> NoReturn:
-    answer = ask(file, at)
-    about = {"title": file.title, "source": file.source, "notes": file.notes}
-    text = hs.answers.registration(answer, file.plan, delta=at.value, **about)
-    show.write_whole(path, text, force)
-    blanks = f"{text.count(BLANK)} to be filled in"
-    show.answer({}, [("written to", str(path)), ("answer", str(answer)), ("blanks", blanks)])
-
-
 def _shown_file(given: Source) -> dict[str, Any]:
     """Return the plan file that a page shows: of JSON, one that has its plan."""
-    if given.content is None:
-        return {}
-    if given.content.lstrip().startswith(b"{"):
-        content = plan_text(replace(given, values={}, group=1).file()).encode()
-        return {"file_name": "plan.toml", "file_content": content}
-    name = "plan.toml" if given.text == STDIN else os.path.basename(given.text)
-    return {"file_name": name, "file_content": given.content}
+    content, name = given.content, os.path.basename(given.text)
+    if content is not None and content.lstrip().startswith(b"{"):
+        content, name = plan_text(replace(given, values={}, group=1).file()).encode(), "plan.toml"
+    name = "plan.toml" if given.text == STDIN else name
+    return {} if content is None else {"file_name": name, "file_content": content}
 
 
 def _commands(
     given: Source, at: options.Question, asked: Mapping[str, Any], verify: list[str], name: str
 ) -> tuple[str, str]:
-    """Return what gives the headline and the page again.
-
-    Where the ledger is, they leave to the environment: its URL may hold a password.
-    """
+    """Return what gives the headline and the page again; a ledger's URL may hold a password."""
     besides = {
         "--at-most": asked["at_most"],
         "--audit": asked["scores"],
@@ -295,8 +268,8 @@ def _found(findings: Findings) -> Iterator[tuple[str, str, int]]:
     if (ledger := subject.ledger) is not None:
         if not ledger.check.sound:
             yield "ledger", f"not sound: {ledger.check.problems[0]}", _WRONG
-        covered = 0 if ledger.covers(subject.plan) else MISSED
-        yield "ledger", ledger.verdict(subject.plan).removeprefix("ledger "), covered
+        covered, says = ledger.verdict(subject.plan)
+        yield "ledger", says, 0 if covered else MISSED
     if verdict is not None:
         said = f"{verdict.status}: {verdict.reason or 'every claim holds'}"
         yield "verdict", said, verdict.exit_status
@@ -333,12 +306,8 @@ def explore(given: Source | None, port: Any) -> None:
         message = "the page needs Bokeh: pip install 'hockeystick[explore]'"
         raise HockeystickError(message) from None
 
-    def opened(url: str) -> None:
-        click.echo(
-            f"{url}\nWhoever has this link can open the page, on this machine; Ctrl-C ends it."
-        )
-
+    who = "Whoever has this link can open the page, on this machine; Ctrl-C ends it."
     try:
-        serve(USUAL if file is None else file, number, opened)
+        serve(file or USUAL, number, lambda url: click.echo(f"{url}\n{who}"))
     except OSError as error:
         raise click.ClickException(f"cannot serve at port {number}: {error.strerror}") from None

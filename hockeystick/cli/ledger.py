@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -14,17 +14,17 @@ from rich.text import Text
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.calibration import describe
-from hockeystick.cli import options, plans, show
+from hockeystick.cli import options, show
 from hockeystick.cli.command import Group, command, examples
-from hockeystick.cli.options import LEDGER
-from hockeystick.cli.progress import progress
+from hockeystick.cli.options import LEDGER, Source
+from hockeystick.cli.show import progress
 from hockeystick.errors import LedgerError, ParameterError
 from hockeystick.notions import Notion
 
 if TYPE_CHECKING:
-    from hockeystick.ledger import Entry, Ledger, LedgerStatus, Reservation
+    from hockeystick.ledger import Ledger, Reservation
 
-_NOT_SOUND: Final = 1
+_INSIDE: Final = replace(_validate.PARAMETERS["delta"], low_open=True, high_open=True)
 _SHOWN: Final = {"left", "budget", "spent", "next release", "room for", "unresolved"}
 _OPEN: Final = "init census --budget 'ZCDP(rho=0.5)'"
 _RESERVE: Final = "reserve census 'Gaussian(4)' --key run-7"
@@ -41,17 +41,16 @@ _HEADS: Final = "a head that was noted, or a file that ledger status --json prin
         "hockeystick ledger commit census run-7",
         "hockeystick ledger status",
     ),
-    help="""Keep privacy budgets that jobs and machines share.
-
-What is to run is reserved first, and charged; what ran is committed. What is never resolved, as
-after a crash, counts in full. Needs the extra ledger (on PostgreSQL, postgres).
-
-Exit status 0: done. 1: verify found something wrong. 2: wrong input, or a ledger that cannot be
-used; nothing was written, or the message says under which key. 4: the budget does not cover it.
-""",
 )
 def ledger() -> None:
-    """Run one of the commands."""
+    """Keep privacy budgets that jobs and machines share.
+
+    What is to run is reserved first, and charged; what ran is committed. What is never resolved, as
+    after a crash, counts in full. Needs the extra ledger (on PostgreSQL, postgres).
+
+    Exit status 0: done. 1: verify found something wrong. 2: wrong input, or a ledger that cannot be
+    used; nothing was written, or the message says under which key. 4: the budget does not cover it.
+    """
 
 
 def _command(
@@ -77,11 +76,7 @@ def _all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
 def _delta_of(given: Any) -> float | None:
     """Return the delta at which budgets without one are shown: the flag's, or else a default."""
     value = options.default("delta") if given is None else given
-    if value is None:
-        return None
-    if not 0.0 < _validate.real("delta", value) < 1.0:
-        raise ParameterError("delta", value, "above 0 and below 1")
-    return float(value)
+    return None if value is None else _validate.real("delta", value, _INSIDE)
 
 
 @_command(
@@ -101,9 +96,9 @@ def init(
 
     What is opened stays as it is: the same again changes nothing, anything else is refused.
     """
-    given: dict[str, Any] = {**terms, "budget": plans.notion(budget)}
+    given: dict[str, Any] = {**terms, "budget": options.notion(budget)}
     if expected is not None:
-        given["expected"] = plans.Source.of(expected).file().plan
+        given["expected"] = Source.of(expected).file().plan
     with progress("opening"):
         made = hs.Ledger(named(url), dataset, **given)
     _print_status([made], _delta_of(None))
@@ -124,7 +119,7 @@ def status(datasets: tuple[str, ...], delta: Any, url: str | None) -> None:
 @_command(_OPEN, _RESERVE, takes="DATASET PLAN key also resume note")
 def reserve(
     dataset: str,
-    given: plans.Source,
+    given: Source,
     key: str | None,
     also: tuple[str, ...],
     resume: bool,
@@ -154,7 +149,7 @@ def reserve(
 
 
 @_command(_OPEN, _RESERVE, "commit census run-7", takes="DATASET KEY [PLAN] note")
-def commit(dataset: str, key: str, given: plans.Source | None, note: str, url: str | None) -> None:
+def commit(dataset: str, key: str, given: Source | None, note: str, url: str | None) -> None:
     """Record that what was reserved has run.
 
     Where only a part of it ran, say which by a plan: PLAN.toml steps=400. Each of its releases
@@ -187,9 +182,10 @@ def log(dataset: str, delta: Any, url: str | None) -> None:
     entries = hs.Ledger(named(url), dataset, read_only=True).history()
     facts: list[show.Fact] = []
     for one in entries_told(entries, terms_of(entries[0]), at):
-        entry, label = one.entry, f"{one.entry.seq} {one.done}"
+        entry, label = one.entry, f"{one.entry.seq} {one.entry.kind}"
+        when = f"{entry.at[:10]} {entry.at[11:16]} UTC"
         spent = f"spent then {', '.join(filter(None, (one.spent, one.epsilon)))}"
-        about = ", ".join(filter(None, (entry.key, f"{one.at} UTC", entry.by, entry.note)))
+        about = ", ".join(filter(None, (entry.key, when, entry.by, entry.note)))
         costs = f"costs {one.price}; {spent}" if one.price else spent
         facts += [(label, about), (label, one.what), (label, costs)]
     told = {"version": hs.__version__, "entries": [asdict(entry) for entry in entries]}
@@ -228,8 +224,8 @@ def verify(datasets: tuple[str, ...], head: str | None, url: str | None) -> None
         facts.append((one.dataset, verdict))
         facts += [(one.dataset, text) for text in (one.head, *one.problems)]
     told = [{**asdict(one), "sound": one.sound} for one in checks]
-    status = 0 if all(one.sound for one in checks) else _NOT_SOUND
-    show.answer({"version": hs.__version__, "datasets": told}, facts, status=status)
+    is_sound = all(one.sound for one in checks)
+    show.answer({"version": hs.__version__, "datasets": told}, facts, status=int(not is_sound))
 
 
 def _heads(path: str) -> Mapping[str, str]:
@@ -258,7 +254,8 @@ def _print_reservation(one: Reservation, words: str) -> None:
 
 def _print_status(ledgers: Sequence[Ledger], delta: float | None) -> NoReturn:
     """Print what is left: all that is known of one dataset, a line for each of several."""
-    from hockeystick.reports.ledger import rooms_of, status_facts
+    from hockeystick.ledger import EntryKind
+    from hockeystick.reports.ledger import in_epsilon, rooms_of, status_facts
 
     statuses = [one.status for one in ledgers]
     found = [(one.dataset, dict(status_facts(one, delta))["left"]) for one in statuses]
@@ -266,26 +263,17 @@ def _print_status(ledgers: Sequence[Ledger], delta: float | None) -> NoReturn:
     if len(ledgers) == 1:
         entries = ledgers[0].history()[: statuses[0].entries]
         found = status_facts(statuses[0], delta, rooms_of(entries, delta))
-        found += [("unresolved", key) for key in _open_keys(entries)]
+        stages = (EntryKind.RESERVE, EntryKind.COMMIT, EntryKind.RELEASE)
+        last = {one.key: one.kind for one in entries if one.key and one.kind in stages}
+        is_open = (key for key, kind in last.items() if kind == EntryKind.RESERVE)
+        found += [("unresolved", key) for key in is_open]
         shown = _SHOWN
     facts = [fact for fact in found if fact[0] in shown]
     more = [fact for fact in found if fact[0] not in shown]
-    told = [_status_as_dict(one, delta) for one in statuses]
+    told = []
+    for one in statuses:
+        held = {field.name: getattr(one, field.name) for field in fields(one)}
+        told.append({name: describe(x) if isinstance(x, Notion) else x for name, x in held.items()})
+        at_delta = in_epsilon(one, delta)
+        told[-1]["in_epsilon"] = None if at_delta is None else at_delta._asdict()
     show.answer({"version": hs.__version__, "datasets": told}, facts, more=more)
-
-
-def _open_keys(entries: Iterable[Entry]) -> list[str]:
-    from hockeystick.ledger import EntryKind
-
-    stages = (EntryKind.RESERVE, EntryKind.COMMIT, EntryKind.RELEASE)
-    last = {one.key: one.kind for one in entries if one.key and one.kind in stages}
-    return [key for key, kind in last.items() if kind == EntryKind.RESERVE]
-
-
-def _status_as_dict(status: LedgerStatus, delta: float | None) -> dict[str, Any]:
-    from hockeystick.reports.ledger import in_epsilon
-
-    found = in_epsilon(status, delta)
-    held = {field.name: getattr(status, field.name) for field in fields(status)}
-    told = {name: describe(x) if isinstance(x, Notion) else x for name, x in held.items()}
-    return {**told, "in_epsilon": None if found is None else found._asdict()}

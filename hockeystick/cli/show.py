@@ -1,13 +1,22 @@
-"""How answers are shown and written: a few facts, with -v all that is known; strict JSON; files."""
+"""How answers are shown and written: a few facts, with -v all that is known; strict JSON; files.
+
+Signs of life go to standard error, and are wiped out at the end where that is a terminal; elsewhere
+a few lines say how far things are, unless HOCKEYSTICK_PROGRESS is off.
+"""
 
 from __future__ import annotations
 
 import errno
 import json
+import multiprocessing
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
@@ -19,14 +28,16 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick import _files
+from hockeystick._spawning import Spawning
+from hockeystick._validate import Domain
 from hockeystick._version import __version__
 from hockeystick.answers import Caution, Source, in_words, steps_rules
 from hockeystick.calibration import describe
 from hockeystick.cli import options
 from hockeystick.cli.command import on_one_line
-from hockeystick.cli.plans import OfGroup
 from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile
+from hockeystick.kernels.compiled import COMPILATIONS
 from hockeystick.numerics import numerals
 from hockeystick.numerics.numerals import jsonable
 
@@ -42,15 +53,14 @@ _MEANINGS: Final = {
     "refuted": "do not rely on it: it was edited, or is a bug to report",
     "not covered": "the second program says nothing about this answer",
 }
-_LABEL_WIDTH: Final = 10
-_WIDEST: Final = 100
-_NARROWEST: Final = 20
+WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
 
 
 def answer(
     told: Mapping[str, Any],
     facts: Iterable[Fact],
-    *tables: Table,
+    table: Table | None = None,
+    *,
     file: PlanFile | None = None,
     cautions: Iterable[Caution] = (),
     more: Iterable[Fact] = (),
@@ -60,10 +70,12 @@ def answer(
 ) -> NoReturn:
     """Print an answer and end the command, with the verdict's exit status or else the one given.
 
-    It is what is told for programs, or for people facts, the plan, cautions, tables, and with -v
+    It is what is told for programs, or for people facts, the plan, cautions, a table, and with -v
     what is known ``more``. Assumptions are those that are told, unless given.
     """
     if options.is_given("json"):
+        if verdict is not None and "checks" not in told:
+            told = {**told, "verification": verdict_fields(verdict)}
         print_json(told)
     else:
         is_verbose = options.is_given("verbose")
@@ -81,7 +93,7 @@ def answer(
             below = [("holds if", f"{many} met: -v lists them")] if held else []
         if verdict is not None:
             below += _verdict(verdict, is_verbose)
-        _print(above, tables, below)
+        _print(above, table, below)
     click.get_current_context().exit((0 if verdict is None else verdict.exit_status) or status)
 
 
@@ -105,14 +117,13 @@ def _verdict(verdict: Verdict, is_verbose: bool) -> Iterator[Fact]:
     yield "reason", verdict.reason
 
 
-def _print(above: Sequence[Fact], tables: Sequence[Table], below: Sequence[Fact]) -> None:
+def _print(above: Sequence[Fact], table: Table | None, below: Sequence[Fact]) -> None:
     """Print in the encoding of standard output; at the end, what was not given but taken."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    console.width = max(_NARROWEST, min(console.width, _WIDEST))
+    console.width = max(20, min(console.width, 100))
     blocks: list[RenderableType] = [_grid([*above, *below])]
-    if tables:
-        parted = (one for table in tables for one in ("", table))
-        blocks = [_grid(above), *parted, "", _grid(below)]
+    if table is not None:
+        blocks = [_grid(above), "", table, "", _grid(below)]
     with console.capture() as captured:
         for block in (*blocks, *map(one_line, options.default_lines())):
             console.print(block)
@@ -122,7 +133,7 @@ def _print(above: Sequence[Fact], tables: Sequence[Table], below: Sequence[Fact]
 
 def _grid(facts: Sequence[Fact]) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
+    grid.add_column(style="dim", min_width=10, no_wrap=True)
     grid.add_column(overflow="fold")
     shown = [(label, text) for label, text in facts if text]
     for (before, _), (label, text) in pairwise([("", ""), *shown]):
@@ -131,7 +142,7 @@ def _grid(facts: Sequence[Fact]) -> Table:
     return grid
 
 
-def table(*headings: str) -> Table:
+def empty_table(*headings: str) -> Table:
     """Return an empty table; a heading that begins with ">" is that of a column of numbers."""
     found = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
     for heading in headings:
@@ -165,10 +176,10 @@ def as_json(value: Any) -> Any:
             return {key: as_json(one) for key, one in value.items()}
         case list() | tuple():
             return [as_json(one) for one in value]
-        case Caution():
-            return {"about": value.about, "text": value.text}
-        case Source():
-            return {"of": value.of, "text": value.text}
+        case Caution(about, text):
+            return {"about": about, "text": text}
+        case Source(of, text):
+            return {"of": of, "text": text}
         case float():
             return jsonable(value)
         case _:
@@ -186,9 +197,9 @@ def print_short(number: str, *lines: str, status: int = 0) -> NoReturn:
 def heading(file: PlanFile, **more: Any) -> dict[str, Any]:
     """Return the plan and what its file says of it, ready for JSON."""
     about = {"title": file.title, "source": file.source, "notes": file.notes}
-    group = {"group": file.plan.size} if isinstance(file.plan, OfGroup) else {}
-    description = describe(file.plan)
-    return {"version": __version__, **about, "description": description, **group, **more}
+    group = {"group": file.plan.size} if isinstance(file.plan, options.OfGroup) else {}
+    description = {"description": describe(file.plan)}
+    return {"version": __version__, **about, **description, **group, **more}
 
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:
@@ -235,3 +246,91 @@ def _refuse_existing(path: Path, force: bool) -> None:
         raise click.ClickException(f"cannot write {path}: Is a directory")
     if path.exists() and not force:
         raise click.UsageError(f"{path} is there already; give --force to replace it")
+
+
+class Progress:
+    """What is under way, and how many of how many are done; called to say so."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.now, self.done, self.total = what, "", 0, 0
+
+    def __call__(self, done: int, total: int, now: str = "", /) -> None:
+        self.done, self.total, self.now = done, total, now
+
+    def __str__(self) -> str:
+        now = f": {self.now}" if self.now else ""
+        many = f", {self.done:,} of {self.total:,} done" if self.total else ""
+        compiling = ", compiling, once after installing" if COMPILATIONS.under_way else ""
+        return f"{self.what}{now}{many}{compiling}"
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Progress]:
+    """Yield what to tell how many of how many are done; show it once the patience is over."""
+    state, ended = Progress(what), threading.Event()
+    if sys.stderr is None:
+        yield state
+        return
+    shown = _bar if sys.stderr.isatty() else _lines
+    sign = threading.Thread(target=shown, args=(state, ended), daemon=True)
+    sign.start()
+    try:
+        yield state
+    finally:
+        ended.set()
+        sign.join()
+
+
+def _bar(state: Progress, ended: threading.Event) -> None:
+    """Wait out the patience, then show a bar until all is done."""
+    if ended.wait(2.0):
+        return
+    from rich import progress as rich
+
+    described = rich.TextColumn("{task.description}")
+    columns = (described, rich.BarColumn(), rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        while not ended.wait(0.1):
+            words = f"{state} (Ctrl-C stops)"
+            bar.update(task, description=words, completed=state.done, total=state.total or None)
+
+
+def _lines(state: Progress, ended: threading.Event) -> None:
+    """Say ever more rarely how far things are; where nobody reads it, it does not matter."""
+    began, after = time.monotonic(), 30.0
+    while not ended.wait(began + after - time.monotonic()):
+        after *= 2.0
+        if os.environ.get("HOCKEYSTICK_PROGRESS", "").strip().lower() != "off":
+            spent = time.monotonic() - began
+            with suppress(OSError, ValueError):
+                click.echo(f"hockeystick: {state}, after {spent:.0f} s", err=True)
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Executor | None]:
+    """Yield so many processes to ask in, None where this one is enough.
+
+    They leave the terminal's interrupts to the command that started them.
+    """
+    if workers == 1:
+        yield None
+        return
+    executor = ProcessPoolExecutor(workers, mp_context=Spawning(), initializer=_work)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _work() -> None:
+    """Prepare a worker: the terminal's interrupts are for its parent, without which it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def leave() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=leave, daemon=True).start()

@@ -1,17 +1,16 @@
-"""The command ``sweep``: one question at every cell of a grid, into a file."""
+"""The command ``sweep``: one question at every cell of a grid, into a file; its rows verified."""
 
 from __future__ import annotations
 
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from functools import partial
 from itertools import islice, product
-from math import prod
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn, TypeAlias, final
+from typing import Any, Final, NamedTuple, NoReturn, final
 
 import click
 from rich.text import Text
@@ -24,7 +23,7 @@ from hockeystick.calibration.sweeps import sweep as sweeps
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
 from hockeystick.cli import show
 from hockeystick.cli.command import command
-from hockeystick.cli.progress import WORKERS, Progress, processes, progress
+from hockeystick.cli.show import WORKERS, processes, progress
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import parse
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
@@ -42,11 +41,9 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {"epsilon": ("delta",), "delta":
 _STEPS_STAY: Final = ("epsilon", "delta", "noise_multiplier")
 # What [grid] has that is no part of the plan.
 _BESIDE: Final = (*_AT, ACCOUNTANT)
-_ASK_KEYS: Final = ("find", "delta", "epsilon", "accountant", "tolerance")
 _RANGE: Final = ("from", "to", "count", "log", "whole")
 _COUNT: Final = replace(_validate.whole_numbers("n", 2, (5, 100)), high=10**6)
 _END: Final = Domain(symbol="x", low=0, high=math.inf, high_open=True, typical=(0.1, 100))
-_POSITIVE: Final = replace(_END, low_open=True)
 _A_RANGE: Final = (
     "an array of at least one value, or a table {from = 0.5, to = 8, count = 10}, optionally with "
     "log = true (even on a logarithmic scale) and whole = true (rounded to whole numbers)"
@@ -69,23 +66,21 @@ class FileQuestion:
     asked: Mapping[str, Any]
 
     def __call__(self, **cell: Any) -> dict[str, Any]:
-        plan, at = self.plan(cell), self.at(cell)
-        how = {name: one for name, one in self.asked_at(cell).items() if name not in _AT}
+        plan, (at, how) = self.plan(cell), self.asked_at(cell)
         answer: Any
         if self.find in _NEEDED:
             found = answer = getattr(hs, self.find)(plan, **at, **how)
         else:
             found = hs.calibrate(plan, self.find, hs.ApproxDP(**at), **how)
             answer, plan = found.achieved, found.plan
-        first: dict[str, Any] = {self.needed[0]: at[self.needed[0]]}
-        warned = " ".join(one.text for one in hs.answers.cautions(answer, plan, **first))
+        cautions = hs.answers.cautions(answer, plan, **first(at))
         columns = sweeps.columns_of(found, cell) | self.about(cell)
-        return columns | {sweeps.CAUTION: warned or None}
+        return columns | {sweeps.CAUTION: " ".join(one.text for one in cautions) or None}
 
     def about(self, cell: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a row says besides its cell and its answer: what was asked, and where."""
         plan = self.plan(cell)
-        told = {"quantity": self.find, **self.at(cell), "adjacency": plan.adjacency}
+        told = {"quantity": self.find, **self.asked_at(cell)[0], "adjacency": plan.adjacency}
         if isinstance(plan, DPSGD) and self.find in _STEPS_STAY:
             told["total_steps"] = plan.total_steps
         told["version"] = hs.__version__
@@ -96,14 +91,11 @@ class FileQuestion:
         """What says where to ask."""
         return _NEEDED.get(self.find, _AT)
 
-    def at(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        """Return where one cell asks: delta, epsilon or both."""
-        asked = self.asked_at(cell)
-        return {name: asked[name] for name in self.needed}
-
-    def asked_at(self, cell: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all that is asked at one cell besides its plan."""
-        return {**self.asked, **{name: cell[name] for name in _BESIDE if name in cell}}
+    def asked_at(self, cell: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return where one cell asks, and how."""
+        asked = {**self.asked, **{name: cell[name] for name in _BESIDE if name in cell}}
+        at = {name: asked[name] for name in self.needed}
+        return at, {name: one for name, one in asked.items() if name not in _AT}
 
     def plan(self, cell: Mapping[str, Any]) -> hs.Mechanism:
         """Return the file's plan with the parameters of one cell in place."""
@@ -118,6 +110,11 @@ class FileQuestion:
         return with_fields(plan, others) if others else plan
 
 
+def first(at: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where an answer is: for what is solved for, at its delta."""
+    return dict(islice(at.items(), 1))
+
+
 class GridFile(NamedTuple):
     """A grid, and the question to ask at each of its cells."""
 
@@ -127,14 +124,7 @@ class GridFile(NamedTuple):
 
 
 def load_grid(path: str | os.PathLike[str]) -> GridFile:
-    """Read a grid file: a plan file with two tables more, ``[grid]`` and ``[ask]``.
-
-    A parameter of the grid replaces a field of ``[dpsgd]``, or the number of the plan that has
-    that name or path; ``delta`` and ``epsilon`` are where to ask, ``accountant`` is whom.
-
-    Raises:
-        PlanFileError: If the file cannot be read or does not describe a grid.
-    """
+    """Read a grid file: a plan file with two tables more, ``[grid]`` and ``[ask]``."""
     name = os.fspath(path)
     try:
         return grid_file(content_of(name))
@@ -147,25 +137,29 @@ def grid_file(content: bytes) -> GridFile:
     """Return what the content of a grid file describes, once its plan is checked, or raise."""
     plan = document_of(content)
     given, asked = (_table(plan, name) for name in ("grid", "ask"))
-    grid = {name: _values(name, one) for name, one in given.items()}
-    refuse_unknown("ask", asked, _ASK_KEYS)
+    refuse_unknown("ask", asked, ("find", *_BESIDE, "tolerance"))
     top: dict[str, Any] = {name: plan.pop(name) for name in _AT if name in plan}
+    places = {"the top level": top, "[ask]": asked, "[grid]": given}
     for name in _BESIDE:
-        places = (("the top level", top), ("[ask]", asked), ("[grid]", given))
-        where = [place for place, table in places if name in table]
+        where = [place for place, table in places.items() if name in table]
         if len(where) > 1:
             raise PlanFileError(f"{name} is given twice, in {' and in '.join(where)}; give it once")
     find = asked.pop("find", "epsilon")
     if not isinstance(find, str):
         allowed = '"epsilon", "delta", or the name of what to solve for, in quotes'
         raise ParameterError("find", find, allowed)
-    checked = {name: _checked(name, value) for name, value in {**top, **asked}.items()}
+    grid = {name: _values(name, one) for name, one in given.items()}
+    checked: dict[str, Any] = {
+        name: _validate.one_of(name, value, tuple(ACCOUNTANTS))
+        if name == ACCOUNTANT
+        else _validate.real(name, value)
+        for name, value in {**top, **asked}.items()
+    }
     question = FileQuestion(plan, find, checked)
-    for name in question.needed:
-        if name not in grid and name not in checked:
-            raise PlanFileError(f"[ask] or [grid] needs {name}, to find {find}")
     for name in dict.fromkeys((*_AT, find)):
-        if name not in question.needed and (name in grid or name in asked):
+        if name in question.needed and name not in {**grid, **checked}:
+            raise PlanFileError(f"[ask] or [grid] needs {name}, to find {find}")
+        if name not in question.needed and name in {**grid, **asked}:
             place = "[grid]" if name in grid else "[ask]"
             raise PlanFileError(f"{place} cannot have {name}, which is what to find")
     _check_plan(question, grid)
@@ -179,66 +173,47 @@ def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
     return table
 
 
-def _checked(name: str, value: Any) -> Any:
-    if name == ACCOUNTANT:
-        return _validate.one_of(name, value, tuple(ACCOUNTANTS))
-    return _validate.real(name, value)
-
-
 def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> None:
     """Raise where there is no plan in any of the first cells: then it is the file that is wrong."""
     names = [name for name in grid if name not in _BESIDE]
-    first: HockeystickError | None = None
+    problems: list[HockeystickError] = []
     for cell in islice(product(*(grid[name] for name in names)), _TRIED):
         try:
             question.plan(dict(zip(names, cell, strict=True)))
         except HockeystickError as error:
-            first = first or error
+            problems.append(error)
         else:
             return
-    if first is not None:
-        raise first
+    raise problems[0]
 
 
 def _values(name: str, given: Any) -> tuple[Any, ...]:
     where = f"[grid].{name}"
-    if isinstance(given, list) and given and not any(isinstance(x, dict | list) for x in given):
-        _check_kinds(name, given)
-        return tuple(given)
-    if not isinstance(given, dict):
+    if isinstance(given, dict):
+        return _range(where, given)
+    if not isinstance(given, list) or not given or any(isinstance(x, dict | list) for x in given):
         raise ParameterError(where, given, _A_RANGE)
+    return tuple(given)
+
+
+def _range(where: str, given: dict[str, Any]) -> tuple[float, ...]:
+    """Return numbers between two ends, which are as they are given."""
     refuse_unknown(where, given, _RANGE)
-    for key in _RANGE[:3]:
-        if key not in given:
-            raise PlanFileError(f"{where} needs {key}; it must be {_A_RANGE}")
-    for key in _RANGE[3:]:
-        if not isinstance(given.get(key, False), bool):
-            raise ParameterError(f"{where}.{key}", given[key], "true or false")
-    ends = _POSITIVE if given.get("log") else _END
-    low, high = (_validate.real(f"{where}.{end}", given[end], ends) for end in ("from", "to"))
-    last = _validate.count(f"{where}.count", given["count"], _COUNT) - 1
-    if given.get("log"):
+    log, whole = (given.get(key, False) for key in _RANGE[3:])
+    for key, value in zip(_RANGE[3:], (log, whole), strict=True):
+        if not isinstance(value, bool):
+            raise ParameterError(f"{where}.{key}", value, "true or false")
+    ends = replace(_END, low_open=log)
+    low, high = (_validate.real(f"{where}.{end}", given.get(end), ends) for end in _RANGE[:2])
+    last = _validate.count(f"{where}.count", given.get("count"), _COUNT) - 1
+    if log:
         first, stride = math.log(low), math.log(high) - math.log(low)
         inner = [math.exp(first + stride * k / last) for k in range(1, last)]
     else:  # the floats next to what the decimals mean
         start, step = decimal(low), decimal(high) - decimal(low)
         inner = [float(start + step * k / last) for k in range(1, last)]
-    # Both ends exactly as they are given.
     spaced = (low, *inner, high)
-    return tuple(dict.fromkeys(map(round, spaced))) if given.get("whole") else spaced
-
-
-def _check_kinds(name: str, values: Sequence[Any]) -> None:
-    """Raise for what is no number among numbers, and for what is no accountant."""
-    if name == ACCOUNTANT:
-        for one in values:
-            _validate.one_of(f"[grid].{ACCOUNTANT}", one, tuple(ACCOUNTANTS))
-        return
-    numeric = [isinstance(x, int | float | Decimal) and not isinstance(x, bool) for x in values]
-    allowed = "a number" if name in _AT else f"a number, as others of {name} are"
-    for index, value in enumerate(values):
-        if not numeric[index] and (name in _AT or any(numeric)):
-            raise ParameterError(f"[grid].{name}[{index}]", value, allowed)
+    return tuple(dict.fromkeys(map(round, spaced))) if whole else spaced
 
 
 @command(
@@ -269,7 +244,7 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
     except OSError as error:
         raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
     except KeyboardInterrupt:
-        kept, cells = sweeps.kept_for(path), prod(map(len, file.grid.values()))
+        kept, cells = sweeps.kept_for(path), math.prod(map(len, file.grid.values()))
         stays = f": {kept:,} of {cells:,} kept in {sweeps.journal_of(path)}; run again to go on"
         raise KeyboardInterrupt(f"interrupted{stays if kept else ''}") from None
     before = f", {told['resumed']:,} of them answered before" if told["resumed"] else ""
@@ -295,9 +270,8 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any
             done.setdefault("resumed", answered)
             tell(answered, cells)
 
-        in_flight = None if executor is None else 2 * workers
-        how: dict[str, Any] = {"in_flight": in_flight, "replace": force}
-        rows = list(hs.sweep(file.grid, file.question, executor, out=out, progress=report, **how))
+        how: dict[str, Any] = {"in_flight": 2 * workers, "replace": force, "progress": report}
+        rows = list(hs.sweep(file.grid, file.question, executor, out=out, **how))
     errors, warned = (
         [str(row[name]) for row in rows if row.get(name) is not None]
         for name in (sweeps.ERROR, sweeps.CAUTION)
@@ -311,9 +285,9 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any
         "out": out,
         "rows": len(rows),
         "errors": len(errors),
-        "first_error": errors[0] if errors else None,
+        "first_error": next(iter(errors), None),
         "cautions": len(warned),
-        "first_caution": warned[0] if warned else None,
+        "first_caution": next(iter(warned), None),
         **done,
         "seconds": time.perf_counter() - start,
     }
@@ -321,10 +295,8 @@ def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any
 
 # So many rows of each status are named.
 _NAMED: Final = 5
-_NO_ANSWER: Final = "no answer"
 # The worst is that of all rows; where there is no answer at all, nothing is covered.
 _STATUSES: Final = {"refuted": 1, "not covered": 3, "verified": 0}
-_Row: TypeAlias = Mapping[str, str]
 
 
 def verify_rows(out: str, grid: str | None, workers: Any) -> NoReturn:
@@ -334,106 +306,100 @@ def verify_rows(out: str, grid: str | None, workers: Any) -> NoReturn:
             f"{out} holds rows of a sweep: give the grid file that was swept too"
         )
     file, count = load_grid(grid), _validate.count("workers", workers, WORKERS)
-    with progress("verifying") as tell, processes(count) as executor:
-        rows = _verified(out, grid, file, tell, map if executor is None else executor.map)
-    found = {name: [x for x in rows if x["status"] == name] for name in (*_STATUSES, _NO_ANSWER)}
-    status = next((name for name in _STATUSES if found[name]), "not covered")
-    facts: list[show.Fact] = [("file", f"{out}, {len(rows):,} rows of {grid}")]
-    for name, of_status in found.items():
-        facts.append((name, Text(f"{len(of_status):,}", show.STYLES.get(name, ""))))
-        for one in of_status[:_NAMED] if name != "verified" else ():
-            cell = ", ".join(f"{key} = {value}" for key, value in one["parameters"].items())
-            facts.append((name, f"row {one['row']} ({cell}): {one['reason']}"))
-    facts.append(("verdict", Text(status, show.STYLES[status])))
-    told = {"version": hs.__version__, "file": out, "grid": grid, "title": file.title}
-    show.answer({**told, "status": status, "rows": rows}, facts, status=_STATUSES[status])
-
-
-def _verified(
-    out: str, grid: str, file: GridFile, tell: Progress, run: Callable[..., Iterable[Any]]
-) -> list[dict[str, Any]]:
-    cells = list(sweeps.cells_of(sweeps.grid_of(file.grid)))
-    rows = sweeps.read_rows(Path(out))
-    if len(rows) != len(cells):
-        needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(rows):,}"
+    cells, given = [*sweeps.cells_of(sweeps.grid_of(file.grid))], sweeps.read_rows(Path(out))
+    if len(given) != len(cells):
+        needed = f"as many rows as {grid} has cells, {len(cells):,}; it has {len(given):,}"
         raise AnswerError(f"{out} must have {needed}")
-    verdicts: list[dict[str, Any]] = []
-    asked: list[tuple[str, FileQuestion, Mapping[str, Any], _Row]] = []
-    for number, (cell, row) in enumerate(zip(cells, rows, strict=True), 1):
-        where, reason = f"{out}, row {number}", row[sweeps.ERROR]
-        _check_row(where, row, cell, {} if reason else file.question.about(cell), grid)
-        parameters = {name: sweeps.scalar(value) for name, value in cell.items()}
-        verdict = {"row": number, "parameters": parameters, "status": _NO_ANSWER, "reason": reason}
-        verdicts.append(verdict)
-        if not reason:
-            asked.append((where, file.question, cell, row))
-    answered = [one for one in verdicts if not one["reason"]]
-    found = zip(answered, run(_judged, *zip(*asked, strict=True)) if asked else (), strict=True)
-    for done, (verdict, (status, reason)) in enumerate(found, 1):
-        verdict |= {"status": status, "reason": reason or None}
-        tell(done, len(asked))
-    return verdicts
+    judge = partial(_judged, file.question, grid)
+    where = [f"{out}, row {number}" for number in range(1, len(cells) + 1)]
+    rows: list[dict[str, Any]] = []
+    with progress("verifying") as tell, processes(count) as executor:
+        run = map if executor is None else executor.map
+        for cell, (status, reason) in zip(cells, run(judge, where, cells, given), strict=True):
+            parameters = {name: sweeps.scalar(value) for name, value in cell.items()}
+            told = {"row": len(rows) + 1, "parameters": parameters, "status": status}
+            rows.append({**told, "reason": reason or None})
+            tell(len(rows), len(cells))
+    facts: list[show.Fact] = [("file", f"{out}, {len(rows):,} rows of {grid}")]
+    for name in (*_STATUSES, "no answer"):
+        found = [one for one in rows if one["status"] == name]
+        facts.append((name, Text(f"{len(found):,}", show.STYLES.get(name, ""))))
+        for one in found[:_NAMED] if name != "verified" else ():
+            place = ", ".join(f"{key} = {value}" for key, value in one["parameters"].items())
+            facts.append((name, f"row {one['row']} ({place}): {one['reason']}"))
+    there = {one["status"] for one in rows}
+    status = next((name for name in _STATUSES if name in there), "not covered")
+    facts.append(("verdict", Text(status, show.STYLES[status])))
+    about = {"version": hs.__version__, "file": out, "grid": grid, "title": file.title}
+    show.answer({**about, "status": status, "rows": rows}, facts, status=_STATUSES[status])
+
+
+def _judged(
+    question: FileQuestion, grid: str, where: str, cell: Mapping[str, Any], row: Mapping[str, str]
+) -> tuple[str, str]:
+    """Return what the verifier says of the ends in a row, asked of its cell's plan; and why."""
+    try:
+        _check_row(row, cell, {} if row[sweeps.ERROR] else question.about(cell), grid)
+        if row[sweeps.ERROR]:
+            return "no answer", row[sweeps.ERROR]
+        if row.get("approximation"):
+            return "not covered", "an approximation claims nothing that could be verified"
+        return _verified(question, cell, row)
+    except HockeystickError as error:
+        raise AnswerError(f"{where}: {error}") from None
 
 
 def _check_row(
-    where: str, row: _Row, cell: Mapping[str, Any], about: Mapping[str, Any], grid: str
+    row: Mapping[str, str], cell: Mapping[str, Any], about: Mapping[str, Any], grid: str
 ) -> None:
     """Raise unless a row has the parameters of its cell; what was asked older files do not say."""
     for name, value in {**cell, **about}.items():
         found = row.get(name)
         if found is None and name in cell:
-            raise AnswerError(f"{where} has no column {name}: these are not the rows of {grid}")
+            raise AnswerError(f"there is no column {name}: these are not the rows of {grid}")
         wanted = "" if value is None else str(sweeps.scalar(value))
         is_left_out = name in about and (not found or name == "version")
         if not is_left_out and found != wanted and parse(str(found)) != parse(wanted):
-            raise AnswerError(f"{where} has {name} = {found}, but {grid} has {value} there")
+            raise AnswerError(f"{name} is {found}, but {grid} has {value} there")
 
 
-def _judged(
-    where: str, question: FileQuestion, cell: Mapping[str, Any], row: _Row
+def _verified(
+    question: FileQuestion, cell: Mapping[str, Any], row: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return what the verifier says of the ends in a row, asked of its cell's plan; and why."""
-    if row.get("approximation"):
-        return "not covered", "an approximation claims nothing that could be verified"
-    at, solved = question.at(cell), question.find not in ("epsilon", "delta")
-    names = ("achieved_lower", "achieved_upper") if solved else ("lower", "upper")
-    misnamed = "" if solved else _misnamed(question, cell, row)
-    if misnamed:
+    solved = question.find not in _NEEDED
+    low, high = ("achieved_lower", "achieved_upper") if solved else ("lower", "upper")
+    plan = question.plan({**cell, question.find: _number(row, "value")} if solved else cell)
+    lower, upper = _number(row, low), _number(row, high)
+    if lower > upper:
+        raise AnswerError(f"{low} must be at most {high}; they are {lower} and {upper}")
+    at, how = question.asked_at(cell)
+    if solved and upper > at["epsilon"]:
+        return "refuted", f"{high} is above the target, epsilon = {at['epsilon']}"
+    quantity: Any = "epsilon" if solved else question.find
+    about: Any = {"accountant": "sweep", "adjacency": plan.adjacency}
+    answer = hs.Certified(lower, lower, upper, quantity=quantity, **about)
+    misnamed = None if solved else _misnamed(cell, row, how.get(ACCOUNTANT, "auto"))
+    if misnamed is not None:
         return "refuted", misnamed
-    try:
-        plan = question.plan({**cell, question.find: _number(row, "value")} if solved else cell)
-        lower, upper = (_number(row, name) for name in names)
-        if lower > upper:
-            ends = f"they are {lower} and {upper}"
-            raise AnswerError(f"{names[0]} must be at most {names[1]}; {ends}")
-        if solved and upper > at["epsilon"]:
-            return "refuted", f"achieved_upper is above the target, epsilon = {at['epsilon']}"
-        quantity: Any = "epsilon" if solved else question.find
-        about: Any = {"accountant": "sweep", "adjacency": plan.adjacency}
-        answer = hs.Certified(lower, lower, upper, quantity=quantity, **about)
-        place: Any = {question.needed[0]: at[question.needed[0]]}
-        verdict = hs.verify(answer, plan, **place)
-        is_inside = solved or lower <= _number(row, "estimate") <= upper
-    except HockeystickError as error:
-        raise AnswerError(f"{where}: {error}") from None
+    verdict = hs.verify(answer, plan, **first(at))
+    is_inside = solved or lower <= _number(row, "estimate") <= upper
     if verdict.status == "verified" and not is_inside:
         return "refuted", "estimate is not from lower to upper"
     return verdict.status, verdict.reason
 
 
-def _misnamed(question: FileQuestion, cell: Mapping[str, Any], row: _Row) -> str:
-    """Return why the accountant that a row names cannot have proven it; nothing where it can."""
+def _misnamed(cell: Mapping[str, Any], row: Mapping[str, str], asked: str) -> str | None:
+    """Return why the accountant that a row names cannot have proven it, if so."""
     column = sweeps.ANSWERED_BY if ACCOUNTANT in cell else ACCOUNTANT
     named = row.get(column, "")
-    asked = question.asked_at(cell).get(ACCOUNTANT, "auto")
     if named not in ACCOUNTANTS or named == "auto":
         return f"{column} = {named!r} is no accountant's name"
     if ACCOUNTANTS[named].kind == "approximation":
         return f"{column} = {named!r} proves nothing, so no row with ends is its"
-    return "" if asked in ("auto", named) else f"{column} = {named!r}, but {asked} was asked"
+    return None if asked in ("auto", named) else f"{column} = {named!r}, but {asked} was asked"
 
 
-def _number(row: _Row, name: str) -> float:
+def _number(row: Mapping[str, str], name: str) -> float:
     value = parse(row.get(name, ""))
     if not isinstance(value, int | float):
         raise AnswerError(f"{name} must be a number; it is {row.get(name, '')!r}")

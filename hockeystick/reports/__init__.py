@@ -1,7 +1,6 @@
 """Reports: one page for the person who approves a release, with every number proven.
 
-``report`` makes it in one call. ``Subject`` is what a report is about, ``investigate`` asks all
-that its page says, and ``page`` writes it: HTML that needs neither a network nor scripts.
+``investigate`` asks all that a page says of a ``Subject``, ``page`` writes it; ``report`` is both.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _CONSISTENT: Final = (
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """What is asked of the scores of an attack: their file's name, how sure to be, and the rest.
+    """What is asked of the scores of an attack, of which ``name`` is their file's.
 
     The threshold was fixed before the scores were seen; None for all that they prove. In one run,
     who took part was decided by fair coins.
@@ -53,7 +53,7 @@ class Audit:
 @final
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What the scores of an attack prove.
+    """What the scores of an attack prove; in words, rounded to the safe side.
 
     A lower bound on epsilon where a delta is known, a verdict where a plan was given, and points
     that the attack's curve passes above, but for an audit in one run.
@@ -66,38 +66,32 @@ class Audited:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the scores contradict the plan."""
         return isinstance(self.verdict, Refuted)
 
     @property
     def said(self) -> LowerBound | Refuted | Consistent:
-        """What says most: the verdict, or else the bound."""
         said = self.verdict or self.bound
         assert said is not None
         return said
 
     @property
     def word(self) -> str:
-        """The verdict in a word, or nothing."""
         if self.verdict is None:
             return ""
         return "refuted" if self.is_refuted else "consistent"
 
     @property
     def sure(self) -> str:
-        """At which confidence."""
         return f"{'with' if self.is_refuted else 'at'} confidence {plain(self.said.confidence)}"
 
     @property
     def meaning(self) -> str:
-        """What this means, and what it does not."""
         if self.verdict is not None:
             return _REFUTED if self.is_refuted else _CONSISTENT
         return _AT_LEAST if self.bound is not None and self.bound.value > 0.0 else _NOTHING
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """What was found and claimed, the test that decides, and the scores; to the safe side."""
         bound, verdict, point, facts = self.bound, self.verdict, self.said.point, []
         if bound is not None:
             at = "" if bound.delta is None else f" at delta = {plain(bound.delta)}"
@@ -116,11 +110,10 @@ class Audited:
             facts += [("test", f"{point.rule}: {called} called members"), ("rates", rates)]
         scores = self.audit.scores
         sizes = f"{scores.scores_in.size:,} in, {scores.scores_out.size:,} out"
-        facts.append(("scores", f"{self.audit.name}: {sizes}"))
-        return [*facts, ("theorem", self.said.theorem)]
+        scored = ("scores", f"{self.audit.name}: {sizes}")
+        return [*facts, scored, ("theorem", self.said.theorem)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it, ready for JSON."""
         scores = self.audit.scores
         return {
             "scores": self.audit.name,

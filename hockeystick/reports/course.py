@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from itertools import count
+from typing import final
 
 from hockeystick.mechanisms import (
     DPSGD,
@@ -17,9 +18,6 @@ from hockeystick.mechanisms import (
     Repeated,
 )
 from hockeystick.release.counting import first, length_of
-
-# Fewer epochs than these are shown by their steps.
-_FEWEST_EPOCHS: Final = 2
 
 
 @final
@@ -73,7 +71,6 @@ def course_of(plan: Mechanism, most: int) -> Course | None:
 
 
 def _of_parts(parts: Sequence[Mechanism], most: int) -> Course | None:
-    """Return the stages of the longest of several releases, with the others."""
     courses = [course_of(part, most) for part in parts]
     known = [(index, one) for index, one in enumerate(courses) if one is not None]
     if not known:
@@ -85,9 +82,8 @@ def _of_parts(parts: Sequence[Mechanism], most: int) -> Course | None:
 
 
 def _of_training(plan: DPSGD, most: int) -> tuple[str, dict[int, int]]:
-    """Return the unit of stages of a training run, and the steps after each."""
     epochs = _whole_epochs(plan)
-    if epochs >= _FEWEST_EPOCHS:
+    if epochs > 1:
         return "epochs", {k: _steps_of(plan, k) for k in _spread(epochs, most)}
     length = plan.steps_per_epoch or 1
     steps = [k * length for k in _spread(plan.total_steps // length, most)]
@@ -96,12 +92,8 @@ def _of_training(plan: DPSGD, most: int) -> tuple[str, dict[int, int]]:
 
 def _spread(last: int, most: int) -> list[int]:
     """Return at most a number of whole numbers from 1 to the last one, the others round."""
-    step, power = 1, 1
-    while step * (most - 1) < last and last > most:
-        # The next round number: 2, 3, 4, 5, 6, 8, 10, 20, ...
-        digit = step // power
-        step = (digit + (2 if digit in (6, 8) else 1)) * power
-        power = 10 * power if step == 10 * power else power
+    rounds = (digit * 10**power for power in count() for digit in (1, 2, 3, 4, 5, 6, 8))
+    step = 1 if last <= most else next(one for one in rounds if one * (most - 1) >= last)
     return sorted({1, *range(step, last + 1, step), last} if last > 0 else set())
 
 
@@ -117,6 +109,5 @@ def _whole_epochs(plan: DPSGD) -> int:
 
 
 def _steps_of(plan: DPSGD, epochs: int) -> int:
-    """Return the number of steps of a number of epochs, as the plan counts them."""
     bare = replace(plan, epochs=epochs, steps=None, schedule=None, batch_schedule=None)
     return bare.total_steps

@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE: Final = (4.9, 3.4)
-_DECADE: Final = 10.0
 # A gap between the proven ends that is wider than a line is visible: a share of the whole axis.
 _VISIBLE: Final = 0.006
 _RATES: Final = (1e-6, 1e-4, 1e-2, 1.0)
 _RATE_LABELS: Final = ("0.0001 %", "0.01 %", "1 %", "100 %")
 _FROM_0: Final = (0.0, None)
-_FEWEST: Final = 2
 # What is drawn in one of these colours has the one that the page's styles give it.
 _COLOURS: Final = {"#000001": "ink", "#000002": "rule", "#000003": "accent", "#000004": "mark"}
 _INK, _RULE, _LINE, _MARK = _COLOURS
@@ -49,11 +47,10 @@ def is_wide(points: Sequence[Point]) -> bool:
 
 
 def _of_plan(findings: Findings) -> dict[str, Figure | None]:
-    """Return epsilon over delta and delta over epsilon, with the headline, and the course."""
     delta, epsilon = findings.subject.delta, findings.answer.upper
     has_place = 0.0 < delta < 1.0 and epsilon < math.inf
     by_epsilon = [one for one in findings.by_epsilon if one.upper > 0.0]
-    steep = bool(by_epsilon) and by_epsilon[0].upper > _DECADE * by_epsilon[-1].upper
+    steep = bool(by_epsilon) and by_epsilon[0].upper > 10.0 * by_epsilon[-1].upper
     up = "delta (probability, log scale)" if steep else "delta (probability)"
     scale: dict[str, Any] = {"yscale": "log"} if steep else {"ylim": _FROM_0}
     unit, spent = findings.course.unit if findings.course else "", findings.spent[-1:]
@@ -83,7 +80,6 @@ def _of_plan(findings: Findings) -> dict[str, Figure | None]:
 
 
 def _of_attack(findings: Findings) -> dict[str, Figure | None]:
-    """Return the trade-off curve in per cent, with what an audit found, and low rates."""
     assert findings.attack is not None
     attack, whole = findings.attack, 100.0
     points = [Point(whole * a.at, whole * a.lower, whole * a.upper) for a in attack.misses]
@@ -130,7 +126,7 @@ def _drawn(
     from matplotlib.figure import Figure
 
     points = [one for one in points if one.upper < math.inf]
-    if len(points) < _FEWEST:
+    if len(points) < 2:
         return None
     figure = Figure(figsize=_SIZE, layout="constrained")
     drawn = figure.subplots()
@@ -150,7 +146,6 @@ def _drawn(
 
 
 def _svg(figure: Figure) -> str:
-    """Return a figure as SVG without what only files need, its colours named by the page."""
     written = io.StringIO()
     figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
     text = written.getvalue()

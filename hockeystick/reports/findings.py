@@ -25,22 +25,15 @@ from hockeystick.results import Certified
 if TYPE_CHECKING:
     from hockeystick import verifier
 
-_Answer = TypeVar("_Answer")
+_Told = TypeVar("_Told")
 # How many points a curve has, by the accountant that answers: a lattice takes its time.
 _SPARSE: Final = 7
 _DENSE: Final = 25
 _QUICK: Final = ("closed-form", "contour")
-_LEAST_DECADE: Final = -307
-_DECADES_BELOW: Final = 5
-_USUAL_DECADE: Final = -6
-_MOST_EPSILON: Final = 10.0
-_BEYOND: Final = 1.5
 _LOW_RATES: Final = (*(float(f"{m}e{k}") for k in range(-6, 0) for m in (1, 2, 5)), 1.0)
 _EVEN_RATES: Final = tuple(k / 40 for k in range(41))
-_TENTH: Final = 0.1
 _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
-_ASKED_BESIDES: Final = 3
 _GROUPS: Final = (2, 5, 10)
 _NOT_ASKED: Final = "this was not asked for, but can be at any time"
 
@@ -102,7 +95,7 @@ class Attack:
     Args:
         misses: At false positive rates, the ends of the least false negative rate.
         finds: At low ones, the ends of the largest true positive rate.
-        table: The same at a few, for reading: largest true, least false negative rate.
+        table: At a few, the largest true and the least false negative rate.
         headline: The false positive rate to quote, and the largest true positive rate there.
         advantage: The most that true and false positive rate can differ.
         bayes_error: The least error of guessing at equal odds.
@@ -178,8 +171,7 @@ def investigate(
     ``tell`` is told how many questions of how many are answered, and what is under way.
 
     Guarantees:
-        Every number is a proven end, but for the rows that say that they are approximations. The
-        same subject gives the same findings, but for how long the accountants took.
+        Every number is a proven end, but for the rows that say that they are approximations.
 
     Example:
         >>> import hockeystick as hs
@@ -198,10 +190,10 @@ def investigate(
     sizes = _GROUPS if isinstance(plan, DPSGD) and plan.examples_per_user == 1 else ()
     given = [one for one in [subject.audit] if one is not None]
     asked = (deltas, epsilons, stages, sizes, given)
-    total = sum(map(len, asked)) + _ASKED_BESIDES
+    total = sum(map(len, asked)) + 3  # attacks, accountants, verifier
     done = 0
 
-    def told(now: str, answers: Iterator[_Answer]) -> Iterator[_Answer]:
+    def told(now: str, answers: Iterator[_Told]) -> Iterator[_Told]:
         nonlocal done
         tell(done, total, now)
         for one in answers:
@@ -214,16 +206,19 @@ def investigate(
     by_epsilon = tuple(told("deltas", (_point(e, delta(plan, epsilon=e)) for e in epsilons)))
     spent = tuple(told("its course", (_point(t, epsilon(one, at)) for t, one in stages)))
     groups = tuple(told("groups", (_group(plan, size, at) for size in sizes)))
-    ((attack, no_attack),) = told("attacks", map(_attack, [plan]))
+    ((attack, no_attack),) = told("attacks", (_or_why(_attack, one) for one in [plan]))
     (rows,) = told("other accountants", (compare(one, delta=at) for one in [plan]))
     ((held, verdict, not_verified),) = told("verifier", map(_verified, [subject], [answer]))
     shown = [*told("audit", (audited(one, plan=plan, delta=at) for one in given))]
+    decision = None if subject.budget is None else decide(answer, subject.budget)
+    quick, asked_for = answer.accountant in _QUICK and subject.group is None, subject.budget or 0.0
+    is_met = decision in (None, Decision.MEETS)
     return Findings(
         subject=subject,
         answer=answer,
-        decision=None if subject.budget is None else decide(answer, subject.budget),
-        remedies=_remedies(subject, answer),
-        cautions=cautions(answer, subject.described, delta=subject.delta),
+        decision=decision,
+        remedies=() if is_met else remedies(plan, asked_for, at, quick=quick),
+        cautions=cautions(answer, subject.described, delta=at),
         groups=groups,
         by_delta=by_delta,
         by_epsilon=by_epsilon,
@@ -239,19 +234,8 @@ def investigate(
     )
 
 
-def _remedies(subject: Subject, answer: Certified) -> tuple[str, ...]:
-    """Return what would meet a budget that an answer does not."""
-    if subject.budget is None or decide(answer, subject.budget) is Decision.MEETS:
-        return ()
-    quick = answer.accountant in _QUICK and subject.group is None
-    return remedies(subject.plan, subject.budget, subject.delta, quick=quick)
-
-
 def remedies(plan: Mechanism, epsilon: float, delta: float, *, quick: bool) -> tuple[str, ...]:
-    """Return what would meet a budget, a sentence each: for training, if quick, with values.
-
-    A value is rounded to its safe side: the plan with it meets the budget, provably.
-    """
+    """Return what would meet a budget, provably: for training, if quick, with values."""
     found = []
     if quick and isinstance(plan, DPSGD):
         length = "steps" if plan.steps is not None else "epochs"
@@ -264,73 +248,66 @@ def remedies(plan: Mechanism, epsilon: float, delta: float, *, quick: bool) -> t
     return tuple(found) or ("`hockeystick solve` finds what meets that budget.",)
 
 
-def _group(plan: Mechanism, size: int, delta: float) -> Group:
-    given: Any = plan
+def _or_why(answer: Callable[..., _Told], *given: Any) -> tuple[_Told | None, str]:
+    """Return what is found, or why there is nothing."""
     try:
-        return Group(size, epsilon(replace(given, examples_per_user=size), delta), "")
+        return answer(*given), ""
     except HockeystickError as error:
-        return Group(size, None, str(error))
+        return None, str(error)
+
+
+def _group(plan: Any, size: int, delta: float) -> Group:
+    return Group(size, *_or_why(lambda: epsilon(replace(plan, examples_per_user=size), delta)))
 
 
 def _verified(
     subject: Subject, answer: Certified
 ) -> tuple[Mapping[str, Any] | None, verifier.Verdict | None, str]:
     """Return the answer as a document, and the verdict on it, or why there is none."""
-    try:
-        told = document(answer, subject.plan, delta=subject.delta)
-    except HockeystickError as error:
-        return None, None, str(error)
-    if not subject.verify:
-        return told, None, _NOT_ASKED
+    told, why = _or_why(lambda: document(answer, subject.plan, delta=subject.delta))
+    if told is None or not subject.verify:
+        return told, None, why or _NOT_ASKED
     return told, verify(told), ""
 
 
-def _attack(plan: Mechanism) -> tuple[Attack | None, str]:
-    even = sorted({*(rate for rate in _LOW_RATES if rate <= _TENTH), *_EVEN_RATES})
-    try:
-        f = tradeoff(plan)
-        found = f.power(_TABLE_RATES).tolist()
-        missed = f(_TABLE_RATES).tolist()
-        misses, finds = f.bounds(even), f.power_bounds(_LOW_RATES)
-        return Attack(
-            misses=_points(even, misses),
-            finds=_points(_LOW_RATES, finds),
-            table=tuple(zip(_TABLE_RATES, found, missed, strict=True)),
-            headline=(_READ_AT, f.power(_READ_AT)),
-            advantage=float(f.advantage),
-            bayes_error=float(f.bayes_error(0.5)),
-            gaussian=gaussian_summary(plan),
-        ), ""
-    except HockeystickError as error:
-        return None, str(error)
+def _attack(plan: Mechanism) -> Attack:
+    even = sorted({*(rate for rate in _LOW_RATES if rate <= 0.1), *_EVEN_RATES})
+    f = tradeoff(plan)
+    found, missed = f.power(_TABLE_RATES).tolist(), f(_TABLE_RATES).tolist()
+    return Attack(
+        misses=_points(even, *f.bounds(even)),
+        finds=_points(_LOW_RATES, *f.power_bounds(_LOW_RATES)),
+        table=tuple(zip(_TABLE_RATES, found, missed, strict=True)),
+        headline=(_READ_AT, f.power(_READ_AT)),
+        advantage=float(f.advantage),
+        bayes_error=float(f.bayes_error(0.5)),
+        gaussian=gaussian_summary(plan),
+    )
 
 
 def _point(at: float, answer: Certified) -> Point:
     return Point(at, answer.lower, answer.upper)
 
 
-def _points(at: Sequence[float], ends: tuple[Any, Any]) -> tuple[Point, ...]:
-    lower, upper = ends
+def _points(at: Sequence[float], lower: Any, upper: Any) -> tuple[Point, ...]:
     return tuple(map(Point, map(float, at), map(float, lower), map(float, upper)))
 
 
 def _deltas(asked: float, most: int) -> list[float]:
     """Return the deltas of a curve around the one that is asked at: powers of ten, and between."""
-    middle = math.floor(math.log10(asked)) if asked > 0.0 else _USUAL_DECADE
-    first = max(min(middle, _USUAL_DECADE) - _DECADES_BELOW, _LEAST_DECADE)
+    middle = math.floor(math.log10(asked)) if asked > 0.0 else -6
+    first = max(min(middle, -6) - 5, -307)
     decades = -1 - first
     step = max(1, math.ceil(decades / (most - 1)))
     powers = {float(f"1e{exponent}") for exponent in range(-1, first - 1, -step)}
-    between: set[float] = set()
-    if 2 * len(powers) <= most:
-        between = {float(f"3e{exponent}") for exponent in range(first, -1)}
-    own = {asked} if 0.0 < asked < 1.0 else set()
-    return sorted(powers | between | own)
+    between = range(first, -1 if 2 * len(powers) <= most else first)
+    own = [asked] if 0.0 < asked < 1.0 else []
+    return sorted({*powers, *(float(f"3e{exponent}") for exponent in between), *own})
 
 
 def _epsilons(upper: float, most: int) -> list[float]:
     """Return the epsilons of a curve from 0 to beyond an answer: multiples of a round number."""
-    last = _BEYOND * upper if 0.0 < upper < math.inf else _MOST_EPSILON
+    last = 1.5 * upper if 0.0 < upper < math.inf else 10.0
     raw = last / (most - 1)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(one * power for one in (1, 2, 5, 10) if one * power >= raw * (1.0 - 1e-9))

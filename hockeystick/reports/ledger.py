@@ -1,11 +1,9 @@
 """What a dataset of a ledger has spent in epsilon at one delta, and by how much that may rise.
 
-A budget and what is spent of it are guarantees, of which an (epsilon, delta) one follows. Of a
-budget that has a delta it is read at that one: what is spent has at most that delta as long as the
-budget is kept, and what is (epsilon, delta)-DP is so at each larger delta. Of the others
-``hs.convert`` proves an epsilon at a delta that somebody names. What is left is the epsilon of the
-budget minus that of what is spent: by how much epsilon of all releases together, as a plan, may
-rise. It is not the epsilon of one more release, since costs do not add up in epsilon.
+A budget that has a delta is read at that one, which what is spent keeps as long as the budget is
+kept. Of the others ``hs.convert`` proves an epsilon at a delta that somebody names. What is left is
+by how much epsilon of all releases together, as a plan, may rise. It is not the epsilon of one more
+release, since costs do not add up in epsilon.
 """
 
 from __future__ import annotations
@@ -14,9 +12,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple
 
 from hockeystick.conversions import convert
 from hockeystick.errors import HockeystickError
@@ -30,15 +27,6 @@ from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, Renyi
 from hockeystick.numerics import decimal, float_above, float_below
 from hockeystick.numerics.numerals import plain
 
-_UNREADABLE: Final = "cannot be read"
-_DONE: Final[dict[str, str]] = {
-    EntryKind.OPEN: "opened",
-    EntryKind.RESERVE: "reserved",
-    EntryKind.COMMIT: "committed",
-    EntryKind.RELEASE: "released",
-    EntryKind.REPRICE: "repriced",
-    EntryKind.REFUSE: "refused",
-}
 _ONE_ORDER: Final = "Feldman and Zrnic 2021; Canonne, Kamath and Steinke 2020, proposition 12"
 _SOURCES: Final[dict[type[Notion], str]] = {
     PureDP: "Rogers, Roth, Ullman and Vadhan 2016",
@@ -52,9 +40,6 @@ _UNAMPLIFIED: Final = (
     "not counted, so that DP-SGD costs as if each step read all the data; a dataset opened with "
     "--expected PLAN counts it"
 )
-# More kinds of plans are not told: the latest are asked for most.
-_KINDS: Final = 5
-_MOST: Final = 1_000_000
 
 
 class InEpsilon(NamedTuple):
@@ -100,17 +85,14 @@ def _epsilon_at(notion: Notion, delta: float | None) -> float | None:
 
 def _added_epsilon(terms: Terms, total: Costs, price: Costs, delta: float | None) -> float | None:
     """Return what a price adds to the epsilon that is spent, rounded up; None if unknown."""
-    at = _delta_shown(terms.budget, delta)
-    before = _epsilon_at(terms.guarantee(total), at)
-    after = _epsilon_at(terms.guarantee(plus(total, price)), at)
+    at, guaranteed = _delta_shown(terms.budget, delta), terms.guarantee
+    before, after = (_epsilon_at(guaranteed(one), at) for one in (total, plus(total, price)))
     if before is None or after is None:
         return None
     return float_above(max(decimal(after) - decimal(before), Fraction(0)))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Ledgered:
+class Ledgered(NamedTuple):
     """A dataset's ledger as it was when it was asked: its entries up to the head of the status."""
 
     status: LedgerStatus
@@ -119,38 +101,26 @@ class Ledgered:
 
     @property
     def terms(self) -> Terms:
-        """What was fixed when the dataset was opened."""
         return terms_of(self.entries[0])
 
     def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
-        """Return what one more plan would cost, and whether this budget covers it; or raise."""
         terms, total = self.terms, self.entries[-1].total
         price = terms.price(plan)
         return price, not any(price) or terms.measure.covers(plus(total, price))
 
-    def charged_as(self, plan: Mechanism) -> tuple[str, ...]:
-        """Return the keys under which this very plan is charged already."""
+    def verdict(self, plan: Mechanism) -> tuple[bool, str]:
+        """Return whether the budget is charged for a plan, or covers one more; and in words."""
+        covered, charged = False, list[str]()
         with suppress(HockeystickError):
             content = content_of(plan)
-            return tuple(one.key for one in counting(self.entries) if one.content == content)
-        return ()
-
-    def covers(self, plan: Mechanism) -> bool:
-        """Return whether this budget is charged for a plan, or covers one more and can be."""
+            charged = [one.key for one in counting(self.entries) if one.content == content]
         with suppress(HockeystickError):
-            return bool(self.charged_as(plan)) or self.asked_for(plan)[1]
-        return False
-
-    def verdict(self, plan: Mechanism) -> str:
-        """Return in words whether the budget of the dataset is charged for a plan, or covers it."""
-        charged = self.charged_as(plan)
-        if charged:
-            return f"ledger {self.status.dataset}: is charged for this plan, as {charged[-1]}"
-        covered = "covers" if self.covers(plan) else "does not cover"
-        return f"ledger {self.status.dataset}: {covered} this plan"
+            covered = self.asked_for(plan)[1]
+        says = f"{'covers' if covered else 'does not cover'} this plan"
+        says = f"is charged for this plan, as {charged[-1]}" if charged else says
+        return covered or bool(charged), f"{self.status.dataset}: {says}"
 
     def cost_of(self, plan: Mechanism, delta: float | None) -> str:
-        """Return what a plan would cost if it were reserved now, and whether that is covered."""
         try:
             price, fits = self.asked_for(plan)
             adds = _added_epsilon(self.terms, self.entries[-1].total, price, delta)
@@ -192,21 +162,21 @@ class Room(NamedTuple):
 
 def rooms_of(entries: Sequence[Entry], delta: float | None = None) -> tuple[Room, ...]:
     """Return how often the latest five kinds of plans are covered; () where one is damaged."""
+
+    def room(entry: Entry) -> Room:
+        def exceeds(count: int) -> bool:
+            return not terms.measure.covers(plus(total, tuple(count * one for one in entry.costs)))
+
+        more = bisect_left(range(1, 1_000_001), True, key=exceeds)
+        adds = _added_epsilon(terms, total, entry.costs, delta)
+        return Room(entry.reserved, more, terms.guarantee(entry.costs), adds)
+
     with suppress(HockeystickError, ValueError):
         kinds = {one.content: one for one in reversed(entries) if one.kind == EntryKind.RESERVE}
-        latest = [one for one in kinds.values() if any(one.costs)][:_KINDS]
+        latest = [one for one in kinds.values() if any(one.costs)][:5]
         terms, total = terms_of(entries[0]), entries[-1].total
-        return tuple(_room(one.reserved, one.costs, terms, total, delta) for one in latest)
+        return tuple(map(room, latest))
     return ()
-
-
-def _room(plan: Mechanism, price: Costs, terms: Terms, total: Costs, delta: float | None) -> Room:
-    def exceeds(count: int) -> bool:
-        return not terms.measure.covers(plus(total, tuple(count * cost for cost in price)))
-
-    more = bisect_left(range(1, _MOST + 1), True, key=exceeds)
-    adds = _added_epsilon(terms, total, price, delta)
-    return Room(plan, more, terms.guarantee(price), adds)
 
 
 def status_facts(
@@ -249,7 +219,6 @@ def _left(status: LedgerStatus, found: InEpsilon | None) -> str:
 
 
 def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
-    """Return what one more release may cost: at one order, what it may add to epsilon."""
     remaining = status.remaining
     if found is None or not isinstance(remaining, RenyiDP) or status.order is None:
         return f"fits if it costs at most {amount(remaining, downward)}"
@@ -260,11 +229,9 @@ def _next_release(status: LedgerStatus, found: InEpsilon | None) -> str:
 
 
 class EntryTold(NamedTuple):
-    """What one entry did, what counts from it on, its price, and what is spent then, in words."""
+    """What counts from one entry on, its price, and what is spent then, in words."""
 
     entry: Entry
-    at: str
-    done: str
     what: str
     price: str
     spent: str
@@ -280,8 +247,6 @@ def entries_told(
         opened = entry.kind == EntryKind.OPEN
         return EntryTold(
             entry,
-            at=entry.at[:16].replace("T", " "),
-            done=_DONE.get(entry.kind, entry.kind),
             what=amount(terms.budget, plain) if opened else _read(lambda: _what(entry)),
             price="" if opened else _read(lambda: _cost_told(entry.costs, terms)),
             spent=_read(lambda: _cost_told(entry.total, terms)),
@@ -292,10 +257,7 @@ def entries_told(
 
 
 def _cost_told(costs: Costs, terms: Terms) -> str:
-    """Return what something costs, rounded up: at the budget's order, or else as a guarantee.
-
-    An epsilon would hide what is spent at one order: the conversion adds to that of each.
-    """
+    """Return costs, rounded up, at the budget's order: an epsilon would hide what is spent."""
     if terms.order is None:
         return amount(terms.guarantee(costs), upward)
     divergence = amount(RenyiDP([(terms.order, float_above(costs[0]))]), upward)
@@ -320,4 +282,4 @@ def _read(words: Callable[[], str]) -> str:
     try:
         return words()
     except (HockeystickError, ValueError):
-        return _UNREADABLE
+        return "cannot be read"

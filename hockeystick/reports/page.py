@@ -11,6 +11,7 @@ import platform
 import re
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module, metadata
@@ -56,9 +57,6 @@ _FILTERS: Final[tuple[Callable[..., Any], ...]] = (
     *(reservation, reading, is_promise, cells_of, quoted),
 )
 _SHOWN_ENTRIES: Final = 200
-_FEW_DIGITS: Final = 4
-_LARGEST_POWER: Final = 700.0
-_READABLE: Final = 1e7
 _SOFTWARE: Final = ("hockeystick", "numpy", "scipy", "mpmath", "numba", "matplotlib")
 # What is left as it is, or a number in the text: a digit of it begins no word, and ends none.
 _UNBROKEN: Final = re.compile(
@@ -102,7 +100,7 @@ class Report:
 
     @property
     def registration(self) -> str:
-        """An entry for the registry of deployments, as ``answers.registration`` has it."""
+        """An entry for the registry of deployments."""
         told = self.findings.subject
         about = {"title": told.title, "source": told.source, "notes": told.notes}
         return registration(self.answer, told.described, delta=told.delta, **about)
@@ -136,9 +134,6 @@ def report(
     head: str | None = None,
 ) -> Report:
     """Return the page for whoever has to approve a release, as ``hockeystick report`` writes it.
-
-    It says the plan in words, what is proven of it, what an attacker could learn, how the budget
-    is spent, what must hold, what other accountants say, and how to get it all again.
 
     Guarantees:
         Every number is a proven end, rounded to its safe side, but for the rows that say that they
@@ -219,15 +214,6 @@ def page(findings: Findings, date: dt.date) -> str:
         Every upper end is rounded up and every lower end down. What a plan file says is escaped.
         Nothing is loaded from anywhere, which the page itself forbids the browser to do. The same
         findings, date and versions give the same text.
-
-    Example:
-        >>> import datetime
-        >>> import hockeystick as hs
-        >>> from hockeystick.reports import Subject, investigate, page
-        >>> subject = Subject(plan=hs.Gaussian(4), delta=1e-5)
-        >>> text = page(investigate(subject), datetime.date(2026, 1, 31))
-        >>> "epsilon is at most 0.926342" in text
-        True
     """
     require_libraries()
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -248,7 +234,9 @@ def page(findings: Findings, date: dt.date) -> str:
         subject=subject,
         date=date.isoformat(),
         infinity=math.inf,
-        powers=[one for one in findings.by_delta if one.at == at or _is_power(one.at)],
+        powers=[
+            one for one in findings.by_delta if one.at == at or f"{one.at:e}"[:8] == "1.000000"
+        ],
         summary="" if accountant is None else accountant.summary,
         truth=Truth.of(findings.rows),
         **({} if subject.ledger is None else _of_ledger(subject.ledger, subject)),
@@ -272,22 +260,14 @@ def _of_ledger(ledger: Ledgered, subject: Subject) -> dict[str, Any]:
 
 def factor(epsilon: float) -> str:
     """Return e^epsilon, rounded up; nothing where that says nothing."""
-    if epsilon > _LARGEST_POWER:
+    if epsilon > 700.0:
         return ""
     power = math.exp(epsilon) * (1.0 + 2.0**-40) if epsilon else 1.0
-    return at_most(power, _FEW_DIGITS) if power < _READABLE else formatted_up(power, ".2e")
-
-
-def _is_power(delta: float) -> bool:
-    return f"{delta:e}".startswith("1.000000e")
+    return at_most(power, 4) if power < 1e7 else formatted_up(power, ".2e")
 
 
 def _unbroken(page: str) -> str:
-    """Return a page whose numbers with an exponent, or per cent, each stay in one line.
-
-    Browsers break "1e-05" behind its hyphen, and "1 %" at its blank. The text stays what it is, so
-    that it is copied as it was.
-    """
+    """Return a page whose numbers stay in one line: browsers break "1e-05" and "1 %"."""
     return _UNBROKEN.sub(
         lambda found: found[0] if found[2] is None else f'<span class="unbroken">{found[2]}</span>',
         page,
@@ -297,18 +277,15 @@ def _unbroken(page: str) -> str:
 def _versions() -> list[tuple[str, str]]:
     known = [("Python", platform.python_version())]
     for name in _SOFTWARE:
-        try:
+        with suppress(metadata.PackageNotFoundError):
             known.append((name, metadata.version(name)))
-        except metadata.PackageNotFoundError:
-            known.append((name, "not installed as a package"))
     return known
 
 
 def _delta(file: PlanFile, given: float | None) -> float:
-    value = file.delta if given is None else given
+    value, units = file.delta if given is None else given, units_of(file.plan)
     if value is not None:
         return _validate.real("delta", value)
-    units = units_of(file.plan)
     sensible = "" if units is None else f"; for {units}, {plain(suggested_delta(units))} or less"
     raise ParameterError("delta", None, _validate.PARAMETERS["delta"].allowed + sensible)
 
@@ -316,7 +293,6 @@ def _delta(file: PlanFile, given: float | None) -> float:
 def _commands(
     delta: float, budget: float | None, besides: object, *, verify: bool
 ) -> tuple[str, ...]:
-    """Return what gives the headline again, and the page where that needs nothing besides."""
     asked = [_FILE_NAME, "--delta", repr(float(delta))]
     budgeted = [] if budget is None else ["--at-most", repr(float(budget))]
     lines = [["epsilon", *asked]]

@@ -60,9 +60,9 @@ UNREADABLE: list[tuple[str | bytes, str]] = [
     ("", "an answer must be an object in JSON"),
     ("nowhere.json", "cannot read nowhere.json: No such file or directory"),
     ("no\0where", "cannot read no"),
+    (".", "cannot read .: Is a directory"),
     (b"\xff\xfe", "cannot read the answer: 'utf-8' codec"),
     (b"delta = 1e-5", "an answer must be an object in JSON"),
-    (b"# An entry for the registry:", "an answer must be an object in JSON"),
     ("<html></html>", "answer"),
     (PAGE.replace("{}", "[]"), "an answer must be an object in JSON"),
 ]
@@ -76,12 +76,10 @@ def test_what_holds_no_answer_is_one_clear_line(source: str | bytes, said: str) 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("source", [".", "/dev/zero"])
-def test_what_is_no_file_or_has_no_end_is_not_read(source: str) -> None:
-    if not Path(source).exists():
-        pytest.skip(f"there is no {source} here")
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero here")
+def test_what_has_no_end_is_not_read() -> None:
     with pytest.raises(AnswerError, match="cannot read"):
-        load_answer(source)
+        load_answer("/dev/zero")
 
 
 @pytest.mark.parametrize("noise", [3, math.inf])
@@ -91,7 +89,14 @@ def test_what_is_no_file_or_has_no_end_is_not_read(source: str) -> None:
 def test_a_round_of_clients_loses_in_the_verifier_what_it_loses_here(
     adjacency: hs.Adjacency, sampling: str, clients: int, noise: float
 ) -> None:
-    plan = clients_drawn(sampling, adjacency, clients=clients, noise=noise)
+    plan = hs.federated.FedSDP(
+        noise_multiplier=noise,
+        total_clients=clients,
+        clients_per_round=8,
+        rounds=200,
+        sampling=sampling,
+        adjacency=adjacency,
+    )
     if (adjacency, sampling, clients) == ("zero-out", "fixed-size", 40):
         with pytest.raises(NotCovered, match="under zero-out"):
             plans.run_of(plans.client_round(described(plan)))
@@ -100,28 +105,6 @@ def test_a_round_of_clients_loses_in_the_verifier_what_it_loses_here(
     sampled = clients > 8 and noise < math.inf
     told = values if sampled else plans.run_of
     assert repr(told(ours)) == repr(told(theirs))
-
-
-def test_an_answer_on_rounds_of_clients_is_verified_and_a_smaller_one_refuted() -> None:
-    plan = clients_drawn("fixed-size", hs.Adjacency.ADD_REMOVE, clients=40, noise=4)
-    answer = hs.delta(plan, epsilon=1)
-    assert hs.verify(answer, plan, epsilon=1).status == "verified"
-    less = replace(answer, upper=0.9 * answer.lower, estimate=0, lower=0)
-    assert hs.verify(less, plan, epsilon=1).status == "refuted"
-
-
-def clients_drawn(
-    sampling: str, adjacency: hs.Adjacency, *, clients: int, noise: float
-) -> hs.federated.FedSDP:
-    """200 rounds of 8 clients."""
-    return hs.federated.FedSDP(
-        noise_multiplier=noise,
-        total_clients=clients,
-        clients_per_round=8,
-        rounds=200,
-        sampling=sampling,
-        adjacency=adjacency,
-    )
 
 
 def described(plan: hs.Mechanism) -> Any:

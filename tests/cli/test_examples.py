@@ -59,9 +59,7 @@ def test_every_example_runs(
 
 def ran(run: Run, line: str) -> tuple[int, str]:
     """Run a line as a shell does: what it prints may go to a file."""
-    if line.startswith("eval "):
-        line = line.partition("$(")[2].partition(")")[0]
-    words = shlex.split(line.partition(" | source")[0], comments=True)
+    words = shlex.split(line, comments=True)
     command, file = words, None
     if words[-2:-1] in ([">"], [">>"]):
         command, (mode, file) = words[:-2], words[-2:]

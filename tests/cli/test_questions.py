@@ -135,7 +135,6 @@ def test_the_order_is_flag_then_file_then_environment_then_project(
     [
         ("detla = 1e-6", "its keys must be of delta, adjacency; got detla = 1e-06"),
         ("delta = 2", "delta must be a number from 0 to 1; got 2"),
-        ("delta = true", "delta must be a number from 0 to 1; got True"),
         ("adjacency = 'same'\ndelta = 1e-5", "'zero-out'; got 'same'"),
         ("delta = ", "cannot be read"),
     ],
@@ -193,24 +192,11 @@ def test_a_number_is_set_by_its_path_in_the_plan(run: Run, write: Write) -> None
 
     for change in ("parts[1].scale=30", "scale=30"):
         assert having(change)[1]["scale"] == 30
-    for change in ("parts[2].inner.noise-multiplier=9", "parts[2].inner.noise_multiplier=9"):
-        assert having(change)[2]["inner"]["noise_multiplier"] == 9
+    assert having("parts[2].inner.noise-multiplier=9")[2]["inner"]["noise_multiplier"] == 9
     assert having("dpsgd.epochs=2", "parts[1].scale=3")[0]["epochs"] == 2
-    plan = told(
-        run,
-        "epsilon",
-        "DPSGD(noise_multiplier=1, examples=1000, batch_size=10, steps=9)",
-        "--delta",
-        "0.1",
-        "rate=0.5",
-        "epochs=3",
-    )["description"]
-    assert (plan["rate"], plan["batch_size"], plan["epochs"]) == (0.5, None, 3)
     for change, reason in (
         ("release[0].scale=1", "parameter must be a number that the plan gives"),
-        ("scle=3", "parameter must be a number that the plan gives: parts[0].noise_mult"),
         ("scle=3", "(did you mean 'scale'?)"),
-        ("scale=x", "scale must be a number"),
         ("scale=-1", "hockeystick: scale must be a number >= 0 or inf; got -1"),
         ("dpsgd.steps=-1", "hockeystick: steps must be an integer from 0"),
     ):
@@ -237,14 +223,13 @@ def test_an_answer_in_json_stands_for_its_plan(run: Run, tmp_path: Path) -> None
     assert run("check", str(path)).out.startswith(f"{path}: well-formed")
     wrong = run("epsilon", str(path), "examples=5").err
     assert wrong.startswith(f"hockeystick: {path}: dpsgd.batch_size must be at most")
-
-
-def test_a_plan_in_json_has_the_tables_of_a_plan_file(run: Run, write: Write) -> None:
-    plan = write(json.dumps({**TABLES, "title": None}))
-    asked = run("epsilon", *SIZES, "--delta", "1e-4", "--short")
-    assert run("epsilon", plan, "--short") == asked
-    description = hs.calibration.describe(hs.Laplace(2) ** 3)
-    assert run("epsilon", write(json.dumps(description)), "--delta", "0", "--short").out == "1.5\n"
+    for given in ({**TABLES, "title": None}, hs.calibration.describe(hs.Laplace(2) ** 3)):
+        path.write_text(json.dumps(given))
+        own = asked if "dpsgd" in given else (0, "1.5\n", "")
+        assert (
+            run("epsilon", str(path), "--short", "--delta", "1e-4" if "dpsgd" in given else "0")
+            == own
+        )
 
 
 def test_a_group_moves_the_query_as_far_as_its_records_together(run: Run) -> None:
@@ -289,8 +274,6 @@ CONVERTED = (
         ("PureDP(1)", "--to ZCDP", {"rho": 0.4621171572600098}),
         ("PureDP(epsilon=2)", "--to ApproxDP --epsilon 1", {"epsilon": 1.0}),
         ("GDP(1)", "--to RenyiDP --orders 2,8", {"divergences": [[2.0, 1.0], [8.0, 4.0]]}),
-        ("GDP(1)", "--to RenyiDP --orders [2,8]", {"divergences": [[2.0, 1.0], [8.0, 4.0]]}),
-        ("TCDP(0.1, omega=inf)", "--to ZCDP", {"rho": 0.1}),
         ("ZCDP(0.5)", "--to TCDP --orders inf", {"rho": 0.5, "omega": "inf"}),
         (" RenyiDP({2: 0.5, 8: 1.9}) ", "--to RenyiDP --orders 8", {"divergences": [[8.0, 1.9]]}),
         ("GDP(1)", "--to FDP", {"tradeoff": "GaussianTradeOff"}),
@@ -321,9 +304,6 @@ def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write
     assert any("Poisson" in sentence for sentence in answer["assumptions"])
     at = told(run, "convert", path, "--to", "ApproxDP", "--epsilon", "1")
     assert at["result"]["delta"] == convert(plan, ApproxDP, epsilon=1).delta
-    status, out, err = run("convert", path, "--to", "FDP", "-v")
-    assert (status, err) == (0, "")
-    assert "holds if" in out
 
 
 def test_short_is_the_one_number_that_was_not_given_rounded_up(run: Run) -> None:
@@ -352,7 +332,6 @@ def test_json_has_every_number_of_the_answer(run: Run) -> None:
     ("written", "target"),
     [
         ("GDP(0.5)", hs.GDP(0.5)),
-        ("ZCDP(rho=0.1)", hs.ZCDP(0.1)),
         ("RenyiDP({8: 1})", hs.RenyiDP({8: 1})),
         ("Advantage(0.2)", hs.calibration.Advantage(0.2)),
         ("TruePositiveRate(0.2, fpr=0.01)", hs.calibration.TruePositiveRate(0.2, 0.01)),
@@ -400,19 +379,6 @@ def test_the_solved_plan_is_written_as_a_plan_file(run: Run, write: Write, tmp_p
     assert (file.title, file.delta, answer["out"]) == ("Held", 1e-5, str(out))
     assert file.plan == hs.DPSGD(rate=0.01, steps=100, noise_multiplier=answer["value"])
     assert hs.epsilon(file.plan, 1e-5).upper <= 2
-    before = out.read_bytes()
-    status, printed, err = run(*asked)
-    assert (status, printed, out.read_bytes()) == (2, "", before)
-    assert "give --force to replace it" in err
-    shown = run(*asked, "--force")
-    assert shown[0] == 0
-    assert "written to" in shown[1]
-    for name, reason in (
-        ("solved.txt", "must be a file name that ends in .toml"),
-        ("no/a.toml", "No"),
-    ):
-        assert reason in run(*asked[:-1], str(tmp_path / name))[2]
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["plan.toml", "solved.toml"]
 
 
 def test_short_is_the_value_that_is_proven_to_meet_the_target(run: Run) -> None:
@@ -422,5 +388,3 @@ def test_short_is_the_value_that_is_proven_to_meet_the_target(run: Run) -> None:
     assert (status, out, err) == (0, f"{found['value']!r}\n", "")
     plan = hs.Laplace(float(out)) ** 10 @ hs.Gaussian(4)
     assert hs.epsilon(plan, 1e-6).upper <= 2
-    for flag in ("--json", "--verify"):
-        assert "--short prints one number" in run(*asked, "--short", flag)[2]

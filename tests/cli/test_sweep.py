@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.progress import processes
+from hockeystick.cli.show import processes
 from hockeystick.cli.sweep import load_grid
 from tests.cli.conftest import Run, Write
 
@@ -36,12 +36,8 @@ def test_a_grid_file_is_swept_into_a_file(run: Run, write: Write, tmp_path: Path
     assert (status, err) == (0, "")
     assert "rows.csv" in "".join(shown.split())
     rows = rows_of(out)
-    assert [(row["noise_multiplier"], row["delta"]) for row in rows] == [
-        ("1", "1e-05"),
-        ("1", "1e-06"),
-        ("2", "1e-05"),
-        ("2", "1e-06"),
-    ]
+    cells = [(noise, delta) for noise in "12" for delta in ("1e-05", "1e-06")]
+    assert [(row["noise_multiplier"], row["delta"]) for row in rows] == cells
     for row in rows:
         plan = small_plan(epochs=2, noise_multiplier=float(row["noise_multiplier"]))
         assert float(row["upper"]) == hs.epsilon(plan, float(row["delta"])).upper
@@ -102,29 +98,12 @@ def test_a_range_has_both_ends_and_even_steps(
         ("epochs = [1]", 'delta = 0.1\naccountant = "x"', "accountant must be one of"),
         ("epochs = [1]", "delta = 2", "delta must be a number from 0 to 1; got 2"),
         ("epochs = []", "delta = 0.1", "[grid].epochs must be an array of at least one value"),
-        ("epochs = {from = 1, to = 2}", "delta = 0.1", "[grid].epochs needs count"),
-        (
-            "epochs = {from = 1, too = 2}",
-            "delta = 0.1",
-            "unknown key [grid].epochs.too (did you mean 'to'?)",
-        ),
-        (
-            "epochs = {from = 0, to = 2, count = 3, log = true}",
-            "delta = 0.1",
-            "[grid].epochs.from must be a finite number > 0; got 0",
-        ),
-        ("epochs = {from = 1, to = 2, count = 1}", "delta = 0.1", "count must be an integer from"),
-        (
-            "epochs = {from = 1, to = 2, count = 3, log = 1}",
-            "delta = 0.1",
-            "[grid].epochs.log must be true or false; got 1",
-        ),
+        ("epochs = {from = 1, to = 2}", "delta = 0.1", "[grid].epochs.count must be an integer"),
+        ("epochs = {from = 1, too = 2}", "delta = 0.1", "epochs.too (did you mean 'to'?)"),
+        ("epochs = {from = 0, to = 2, count = 3, log = true}", "delta = 0.1", "from must be a fin"),
+        ("epochs = {from = 1, to = 2, count = 3, log = 1}", "delta = 0.1", "log must be true or"),
         ("delta = [0.2]", "delta = 0.1", "delta is given twice, in [ask] and in [grid]; give"),
         ("epochs = [1]", "delta = 0.1\nepsilon = 1", "[ask] cannot have epsilon, which is"),
-        ("epochs = [1, '2']", "delta = 0.1", "[grid].epochs[1] must be a number, as others"),
-        ("epochs = [true, 2]", "delta = 0.1", "[grid].epochs[0] must be a number, as others"),
-        ("sampling = ['poisson', 1]", "delta = 0.1", "[grid].sampling[0] must be a number"),
-        ("delta = ['1e-5']", "find = 'epsilon'", "[grid].delta[0] must be a number; got '1e-5'"),
     ],
 )
 def test_a_file_that_is_no_grid_is_refused_in_one_line(

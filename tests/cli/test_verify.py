@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -21,27 +22,7 @@ ASKED = ("epsilon", *FLAGS, "--delta", "1e-5")
 SOLVED = ("solve", *FLAGS, "--parameter", "steps", "--epsilon", "2", "--delta", "1e-5")
 UPPER = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[9e-6 +/- 2e-20]", holds=True)
 LOWER = verifier.Check(claim="delta(1.4) >= 1e-05, remove", ball="[8e-6 +/- 2e-20]", holds=False)
-VERDICTS = {
-    "verified": (0, verifier.Verdict(status="verified", reason="", checks=(UPPER,))),
-    "refuted": (
-        1,
-        verifier.Verdict(
-            status="refuted", reason="the lower end is too large", checks=(UPPER, LOWER)
-        ),
-    ),
-    "not covered": (
-        3,
-        verifier.Verdict(status="not covered", reason="Skellam has no definition", checks=()),
-    ),
-}
-
-
-@pytest.fixture(params=VERDICTS)
-def judged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> verifier.Verdict:
-    """Each verdict in turn, whatever is asked."""
-    _, verdict = VERDICTS[request.param]
-    monkeypatch.setattr(verifier, "verify", lambda text: verdict)
-    return verdict
+VERIFIED = verifier.Verdict(status="verified", reason="", checks=(UPPER,))
 
 
 @pytest.fixture
@@ -51,36 +32,38 @@ def answer(run: Run, tmp_path: Path) -> Path:
     return path
 
 
-def status_of(verdict: verifier.Verdict) -> int:
-    return VERDICTS[verdict.status][0]
-
-
 def in_words(out: str) -> str:
     return " ".join(out.split())
 
 
+@pytest.mark.parametrize(
+    ("word", "exit_status", "reason", "checks"),
+    [
+        ("verified", 0, "", (UPPER,)),
+        ("refuted", 1, "the lower end is too large", (UPPER, LOWER)),
+        ("not covered", 3, "Skellam has no definition", ()),
+    ],
+)
 def test_each_verdict_has_its_exit_status_and_its_words(
-    run: Run, answer: Path, judged: verifier.Verdict
+    run: Run,
+    answer: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    word: Any,
+    exit_status: int,
+    reason: str,
+    checks: tuple[verifier.Check, ...],
 ) -> None:
+    judged = verifier.Verdict(status=word, reason=reason, checks=checks)
+    monkeypatch.setattr(verifier, "verify", lambda text: judged)
+    assert run(*ASKED, "--verify")[0] == exit_status
     status, out, err = run("verify", str(answer), "-v")
     words = in_words(out)
-    assert (status, err) == (status_of(judged), "")
-    assert f"verdict {judged.status}: " in words
-    assert judged.reason in words
-    for check in judged.checks:
+    assert (status, err) == (exit_status, "")
+    assert f"verdict {word}: " in words
+    assert reason in words
+    for check in checks:
         said = "holds" if check.holds else "is false"
         assert f"{check.claim}: {said}, {check.ball}" in words
-
-
-@pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])
-def test_an_answer_is_printed_with_what_the_verifier_says_of_it(
-    run: Run, judged: verifier.Verdict, asked: tuple[str, ...]
-) -> None:
-    _, alone, _ = run(*asked)
-    status, out, err = run(*asked, "--verify")
-    assert (status, err) == (status_of(judged), "")
-    assert out.startswith(alone)
-    assert f"verdict {judged.status}: " in in_words(out.removeprefix(alone))
 
 
 def test_what_is_verified_is_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,10 +71,10 @@ def test_what_is_verified_is_what_is_printed(run: Run, monkeypatch: pytest.Monke
 
     def verify(text: str) -> verifier.Verdict:
         seen.append(json.loads(text))
-        return VERDICTS["verified"][1]
+        return VERIFIED
 
     monkeypatch.setattr(verifier, "verify", verify)
-    for asked in (ASKED, SOLVED):
+    for asked in (ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED):
         printed = json.loads(run(*asked, "--verify", "--json")[1])
         handed = seen.pop()
         assert handed == {name: printed[name] for name in handed}
@@ -102,7 +85,7 @@ def test_standard_input_and_a_report_hold_answers_too(
     run: Run, answer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = answer.read_bytes()
-    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["verified"][1])
+    monkeypatch.setattr(verifier, "verify", lambda text: VERIFIED)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
     piped = run("verify", "-")
     page = tmp_path / "page.HTML"
@@ -196,8 +179,8 @@ def test_rows_of_something_else_are_refused_in_one_line(
     cases = [
         (whole, ("rows.csv",), "give the grid file that was swept too"),
         (f"{heading}\n{first}", (), "must have as many rows as grid.toml has cells, 2; it has 1"),
-        (f"{heading}\n{second}\n{first}", (), "row 1 has scale = 4, but grid.toml has 2 there"),
-        (whole.replace("scale", "rate"), (), "row 1 has no column scale"),
+        (f"{heading}\n{second}\n{first}", (), "row 1: scale is 4, but grid.toml has 2 there"),
+        (whole.replace("scale", "rate"), (), "row 1: there is no column scale"),
         (whole.replace("error", "fault"), (), "holds no rows of a sweep"),
         (f"{heading}\n{first}\n4,0.1", (), "holds no rows of a sweep"),
         (f"{heading}\n{first},1\n{second}", (), "holds no rows of a sweep"),

@@ -26,15 +26,11 @@ WRONG = [
     (f"epsilon {TRAINING}", "delta must be given, as --delta or in the plan file: a number from 0"),
     (f"epsilon {TRAINING} --delta 1e-400", "within the range of a float; got 1E-400"),
     (f"epsilon {TRAINING} --delta", "'--delta' requires an argument"),
-    (f"{AT} --digits 0", "digits must be an integer from 1 to 1000"),
     (f"{AT} --accountant no", "accountant must be one of 'auto'"),
-    (f"{AT} --accountant gdp --digits 9", "accountant 'gdp' cannot"),
     (f"{AT} --accountant gdp --at-most 3", "gdp only approximates it"),
     (f"{AT} --at-most x", "at_most must be a number >= 0 or inf; got 'x'"),
     (f"{AT} --accountant basic", "(PureDP, ApproxDP), or use accountant='auto'"),
-    (f"{AT} --accountant basic --digits 9", "use accountant='auto'"),
     (f"{AT} --short --verify", "--short prints one number"),
-    (f"{AT} sampling=fixed", "sampling must be one of 'poisson'"),
     (f"{AT} epochs=2", "give epochs or steps, not both; got epochs = 2"),
     (f"{AT} --epsilon 1", "--epsilon"),
     (f"{AT} one.toml two.toml", "two.toml"),
@@ -42,18 +38,9 @@ WRONG = [
     (f"{AT} --delta 1e-6", "--delta is given twice"),
     (f"{AT} epoch=3", "unknown key DPSGD.epoch (did you mean 'epochs'?)"),
     (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
-    ("epsilon --delta 1e-5 rate=0.1 steps=9 noise_multiplier=", "noise_multiplier must be"),
-    ("epsilon --delta 1e-5 batch_size=9 steps=9 noise_multiplier=1", "examples must be"),
-    ("epsilon examples=50000 batch_size=5 epochs=1 noise_multiplier=1", "1e-06 or less is sensib"),
-    (
-        "epsilon 'Gaussian(sigma=5)' --delta 0.1",
-        "Gaussian.sigma (did you mean 'noise_multiplier'?)",
-    ),
     ("epsilon 'Laplace(-2)' --delta 0.1", "'Laplace(-2)': Laplace.scale must be a number >= 0"),
     ("epsilon ./Laplace(2) --delta 0.1", "./Laplace(2): the file cannot be read: No such"),
     ("epsilon missing.toml", "missing.toml: the file cannot be read: No such"),
-    ("epsilon .", "Is a directory"),
-    (f"epsilon missing/{'x' * 5000}", "cannot be read"),
     ("epsilon 'Laplace(2)' --group 0", "group must be an integer from 1 to 10^15; got 0"),
     ("epsilon 'Laplace(2)' examples_per_user=3", "parameter must be a number that the plan gives"),
     ("epsilon 'Exponential(1)' --group 2 --delta 0.1", "no mechanism is known"),
@@ -63,12 +50,9 @@ WRONG = [
         "no mechanism is known",
     ),
     (f"epsilon {NOISE} @ Gaussian(3)' --group 2", "not both; the plan has 2"),
-    (f"epsilon {NOISE}' --group 2", "Give --group or examples_per_user, not both"),
     (f"delta {TRAINING}", "epsilon must be given, as --epsilon or in the plan file: a number >= 0"),
-    (f"delta {TRAINING} --epsilon 1,x,3", "epsilon must be a number"),
     (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
     (f"epsilon {TRAINING} delta=1e-5", "where to ask is said by --delta, not NAME=VALUE"),
-    (f"epsilon {TRAINING} batch=3 --delta 0.1", "(did you mean 'batch_size'?)"),
     (f"solve {TRAINING} --parameter rate", "Give one target"),
     (f"solve {TRAINING} --parameter rate --epsilon 2", "delta must be given, as --delta"),
     (SOLVE, "Say --parameter, the number to solve for, one of noise_multiplier, rate, steps"),
@@ -77,23 +61,13 @@ WRONG = [
     (f"solve {TRAINING} --parameter rate --epsilon 1 --delta 1", "below 1 to be a target"),
     (f"{SOLVE} --parameter nothing", "parameter must be"),
     (f"{SOLVE} --parameter rate --accountant gdp", "accountant must be"),
-    (f"{SOLVE} --parameter rate --short --verify", "--short prints one number"),
     (f"{SOLVE} --parameter rate -o a.txt", "must be a file name that ends in .toml"),
-    (
-        "solve 'DPSGD(rate=1, epochs=1, noise_multiplier=1)' --parameter steps",
-        "parameter must be a number that",
-    ),
     ("solve 'Laplace() @ Laplace()' --epsilon 2", "The plan leaves out scale and scale; give all"),
     ("solve 'Laplace() ** 9' --parameter count", "The plan leaves out scale, and --parameter is"),
     ("solve steps=10 --epsilon 2", "DPSGD needs noise_multiplier"),
-    ("solve 'SparseVector()' --epsilon 2", "SparseVector needs threshold_scale"),
-    ("solve 'DiscreteGaussian(sensitivity=1.4142)' --target 'ZCDP(0.1)'", "each changed by 1"),
     ("convert 'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),
     ("convert 'ZCDP(0.5)' --to ApproxDP", "ApproxDP needs --delta or --epsilon"),
-    ("convert 'ZCDP(0.5)' --to ApproxDP --delta 0", "no largest value"),
-    ("convert 'ZCDP(0.5)' --to GDP", "no GDP is proven to follow from a 0.5-zCDP release"),
     ("convert 'ZCDP(0.5)' --to RenyiDP", "RenyiDP needs --orders"),
-    ("convert 'ZCDP(0.5)' --to RenyiDP --orders 2,1", "orders must be a finite number > 1; got 1"),
     ("convert 'ZCDP(1)' --to RenyiDP --short --orders 2,3", "--short prints one number"),
     ("convert 'Gaussian(1)' --short --to FDP", "--short prints one number"),
     ("tradeoff plan.toml nowhere.toml", "nowhere.toml: the file cannot be read: No such"),
@@ -102,19 +76,13 @@ WRONG = [
     ("tradeoff plan.toml -o ''", "out must be a file name"),
     ("report plan.toml -o page.txt", "out must be a file name that ends in .html or .yaml"),
     ("report plan.toml -o page.html --delta 0", "delta must be above 0: at 0, this plan's"),
-    ("report plan.toml -o page.html --at-most nan", "at_most must be a number >= 0 or inf"),
     ("verify", "Missing argument 'FILE'"),
     ("verify nowhere.json", "cannot read nowhere.json: No such file or directory"),
-    ("verify .", "cannot read .: Is a directory"),
     ("verify cut.json", "the answer is not JSON: Unterminated string"),
-    ("verify foreign.json", "schema"),
-    ("verify binary.json", "'utf-8' codec can't decode"),
     ("verify plan.toml grid.toml", "GRID.toml is for the rows of a sweep"),
     ("check", "Give plan files, or --schema alone"),
     ("explore --port 70000", "port must be an integer from 0 to 65535; got 70000"),
     ("audit scores.npz", "Give a plan, --delta, or both; delta must be a number from 0 to 1"),
-    ("audit scores.npz --delta 1e-5 --confidence 1", "confidence must be a number > 0 and < 1"),
-    ("audit scores.npz --delta 1e-5 nowhere.toml", "nowhere.toml"),
     ("ledger status lost", "dataset must be one of this ledger: 'census'"),
     ("ledger init x", "Missing option '--budget'"),
     ("ledger reserve census", "Give a plan file, a plan as"),
@@ -133,7 +101,7 @@ WRONG = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a plan, a grid, scores, a ledger, and files that hold no answer."""
+    """Return a folder with a plan, a grid, scores, a ledger, and a file that holds no answer."""
     made = tmp_path_factory.mktemp("wrong")
     (made / "plan.toml").write_text(f"delta = 1e-5\n{DPSGD}", encoding="utf-8")
     (made / "grid.toml").write_text("", encoding="utf-8")
@@ -141,8 +109,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = hs.Gaussian(1)
     told = json.dumps(hs.answers.document(hs.epsilon(plan, 1e-5), plan, delta=1e-5)).encode()
     (made / "cut.json").write_bytes(told[:-40])
-    (made / "foreign.json").write_bytes(told.replace(b"-answer/1", b"-answer/99"))
-    (made / "binary.json").write_bytes(b"{\xff}")
     ledger = ("ledger", "init", "census", "--budget", "ZCDP(0.5)")
     assert main([*ledger, "--ledger", str(made / "ledger.db")]) == 0
     return made
@@ -165,13 +131,9 @@ def test_wrong_input_is_one_line_and_writes_nothing(
 
 
 FILES = [
-    ("title = ", "valid TOML: Invalid value (at end of document)"),
-    (b"title = '\xff'", "must be UTF-8 text: "),
-    (f"zebra = 1e-5\n{DPSGD}", "unknown key zebra; allowed are title, source"),
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
     ('{"dpsgd": {"rate": 1, "rate": 2}}', "'rate' is there twice"),
     ('{"dpsgd": {"rate": 1, "steps": 1}}', "dpsgd needs noise_multiplier"),
-    ('{"release": [{"mechanism": "Laplace", "scale": 1e-400}]}', "within the range of a float"),
     ('{"type": "Laplac"}', "unknown type 'Laplac'"),
     ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "unknown key rows"),
     ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),

@@ -60,7 +60,7 @@ def test_the_page_says_what_is_left_and_what_happened(ledger: hs.Ledger) -> None
         "Theorem Feldman and Zrnic 2021",
         "only the budget is a guarantee",
         "it cannot see what passed it by",
-        "2 committed means",
+        "2 commit means",
         "ana: &lt;b&gt;Q3&lt;/b&gt;",
     ):
         assert told in text, told
@@ -76,13 +76,9 @@ def test_a_damaged_ledger_is_shown_as_damaged(ledger: hs.Ledger, file: Path) -> 
     assert "cannot be read" in text
 
 
-def opened(folder: Path, budget: hs.notions.Notion, **how: object) -> hs.Ledger:
-    return hs.Ledger(folder / "ledger.db", "data", budget, **how)  # type: ignore[arg-type]
-
-
-def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(tmp_path: Path) -> None:
+def test_what_a_next_one_of_each_kind_adds_is_what_it_adds(file: Path) -> None:
     training = hs.DPSGD(noise_multiplier=0.9, rate=0.01, steps=500)
-    ledger = opened(tmp_path, hs.ApproxDP(7.0, 1e-6), expected=training)
+    ledger = hs.Ledger(file, "data", hs.ApproxDP(7.0, 1e-6), expected=training)
     assert (
         "fits if it adds at most 7 to the epsilon spent, with what the conversion"
         in (dict(status_facts(ledger.status))["next release"])

@@ -75,9 +75,7 @@ def test_the_page_says_whether_an_audit_refutes_the_plan(deviation: float, refut
     text = " ".join(page(findings, DAY).split())
     assert ("Do not rely on this answer" in text) is refuted
     assert ('<strong class="bad">refuted</strong> with confidence 0.95' in text) is refuted
-    assert (
-        "The scores do not contradict the plan. This is no proof of privacy" in text
-    ) is not refuted
+    assert ("do not contradict the plan. This is no proof of privacy" in text) is not refuted
     assert "scores.csv: 400 in, 400 out" in text
 
 
@@ -102,8 +100,3 @@ def test_the_noise_and_the_length_that_are_named_meet_the_budget() -> None:
     shorter = hs.DPSGD(rate=0.01, steps=int(length.split()[2]), noise_multiplier=1.0)
     for plan in (louder, shorter):
         assert 0.99 < hs.epsilon(plan, delta=1e-5).upper <= 1.0
-
-
-def test_of_other_plans_the_command_is_named() -> None:
-    (one,) = remedies(hs.Gaussian(1.0), epsilon=1.0, delta=1e-5, quick=True)
-    assert one == "`hockeystick solve` finds what meets that budget."

@@ -78,14 +78,6 @@ class TradeOff(ABC):
         lower = self._type_ii(np.minimum(alpha + ULP, 1.0)).lower
         return Ends(lower, self._type_ii(np.maximum(alpha - ULP, 0.0)).upper)
 
-    def _proven_type_ii(self, alpha: Array) -> Array:
-        """Return the lower end of f alone."""
-        return self._type_ii(alpha).lower
-
-    def _proven_power(self, alpha: Array) -> Array:
-        """Return the upper end of 1 - f alone."""
-        return self._power(alpha).upper
-
     @abstractmethod
     def inverse(self) -> TradeOff:
         """Return T(Q, P), the inverse function."""
@@ -111,7 +103,7 @@ class TradeOff(ABC):
 
     def __call__(self, alpha: ArrayLike) -> Any:
         """Return the proven lower end of f, of the same shape as alpha."""
-        return _shaped("alpha", alpha, lambda a: np.maximum(self._proven_type_ii(a), 0.0))
+        return self.bounds(alpha)[0]
 
     def bounds(self, alpha: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of f at false positive rates, each of the same shape as alpha.
@@ -119,38 +111,32 @@ class TradeOff(ABC):
         f decreases, so that bounds at one of the rates asked about tighten those at the others.
         """
 
-        def ends(a: Array) -> Array:
+        def ends(a: Array) -> Ends:
             lower, upper = self._type_ii(a)
-            ends = Ends(np.maximum(lower, 0.0), np.minimum(upper, _guessing(a)))
-            return np.array(_falling(a, ends))
+            return _falling(a, Ends(np.maximum(lower, 0.0), np.minimum(upper, _guessing(a))))
 
-        lower, upper = _shaped("alpha", alpha, ends)
-        return lower, upper
+        return _shaped("alpha", alpha, ends)
 
     def power(self, fpr: ArrayLike) -> Any:
         """Return the power 1 - f, the largest true positive rate: a proven upper end."""
-        return _shaped("fpr", fpr, lambda a: np.minimum(self._proven_power(a), 1.0))
+        return self.power_bounds(fpr)[1]
 
     def power_bounds(self, fpr: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of 1 - f, each precise relative to itself."""
 
-        def ends(a: Array) -> Array:
+        def ends(a: Array) -> Ends:
             lower, upper = self._power(a)
-            ends = Ends(np.maximum(lower, a), np.clip(upper, a, 1.0))
-            return np.array(_falling(-a, ends))
+            return _falling(-a, Ends(np.maximum(lower, a), np.clip(upper, a, 1.0)))
 
-        lower, upper = _shaped("fpr", fpr, ends)
-        return lower, upper
+        return _shaped("fpr", fpr, ends)
 
     def log_bounds(self, log_alpha: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of ``ln f`` at ``ln alpha``, for rates that no float can hold."""
-        lower, upper = _shaped_logs(log_alpha, lambda a: np.array(self._log_type_ii(a)))
-        return lower, upper
+        return _shaped("log_alpha", log_alpha, self._log_type_ii)
 
     def log_power_bounds(self, log_fpr: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of ``ln(1 - f)`` at ``ln fpr``, for rates that no float can hold."""
-        lower, upper = _shaped_logs(log_fpr, lambda a: np.array(self._log_power(a)))
-        return lower, upper
+        return _shaped("log_alpha", log_fpr, self._log_power)
 
     def _log_type_ii(self, log_alpha: Array) -> Ends:
         """Return ``ln f``; f decreases, so that alpha rounded up gives a lower end."""
@@ -364,7 +350,7 @@ class TradeOff(ABC):
         Args:
             baseline: The probability of success without the release, in [0, 1].
         """
-        return float(self._proven_power(np.array([real("baseline", baseline, _PROBABILITY)]))[0])
+        return float(self.power(real("baseline", baseline, _PROBABILITY)))
 
 
 class SymmetricTradeOff(TradeOff):
@@ -405,43 +391,29 @@ def _logs(ends: Ends) -> Ends:
     return Ends(lower - 4.0 * ULP * np.abs(lower), upper + 4.0 * ULP * np.abs(upper))
 
 
-def _numbers(name: str, values: ArrayLike, allowed: str) -> Array:
-    """Return numbers as an array of floats, or raise; texts and truth values are no numbers."""
+def _shaped(name: str, values: ArrayLike, ask: Callable[[Array], Ends]) -> tuple[Any, Any]:
+    """Return ends in the shape of the rates, or logarithms, asked about; floats for a number."""
+    logs = name.startswith("log")
+    allowed = _LOGS_ALLOWED if logs else PARAMETERS["delta"].allowed
     try:
         given = np.asarray(values)
-        numbers = np.asarray(given, dtype=np.float64)
+        numbers = np.asarray(given, dtype=np.float64).ravel()
     except (TypeError, ValueError, OverflowError):
         raise ParameterError(name, values, allowed) from None
+    # Texts and truth values are no numbers.
     if given.size and given.dtype.kind not in "iufO":
         raise ParameterError(name, values, allowed)
-    return numbers
-
-
-def _shaped(name: str, values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
-    """Return answers in the shape of what was asked, a float for a number, checked rates for it."""
-    rates = _numbers(name, values, "a number from 0 to 1, or an array of such")
-    inside = (rates >= 0.0) & (rates <= 1.0)
+    inside = numbers <= 0.0 if logs else (numbers >= 0.0) & (numbers <= 1.0)
     if not inside.all():
-        raise ParameterError(name, float(rates[~inside].flat[0]), PARAMETERS["delta"].allowed)
-    return _like(values, ask, rates.ravel())
+        raise ParameterError(name, float(numbers[~inside][0]), allowed)
+    ends = ask(numbers if numbers.size else np.zeros(1))
+    lower, upper = (end[: numbers.size].reshape(given.shape) for end in ends)
+    return (lower, upper) if given.shape else (float(lower), float(upper))
 
 
-def _shaped_logs(values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
-    """Return answers in the shape of the logarithms that were asked for."""
-    logs = _numbers("log_alpha", values, _LOGS_ALLOWED)
-    if not (logs <= 0.0).all():
-        raise ParameterError("log_alpha", float(logs[~(logs <= 0.0)].flat[0]), _LOGS_ALLOWED)
-    return _like(values, ask, logs.ravel())
-
-
-def _like(values: ArrayLike, ask: Callable[[Array], Array], flat: Array) -> Any:
-    """Return the answers to a flat array in the shape of the values it came from."""
-    shape = np.shape(values)
-    answers = ask(flat if flat.size else np.zeros(1))[..., : flat.size]
-    shaped = answers.reshape((*answers.shape[:-1], *shape))
-    if shape != ():
-        return shaped
-    return float(shaped) if shaped.ndim == 0 else tuple(float(one) for one in shaped)
+def complement(ends: Ends) -> Ends:
+    """Return one less a rate: the ends of 1 - f from those of f."""
+    return Ends((1.0 - ends.upper) * (1.0 - ULP), (1.0 - ends.lower) * (1.0 + ULP))
 
 
 def _guessing(alpha: Array) -> Array:

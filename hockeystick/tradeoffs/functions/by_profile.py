@@ -18,12 +18,11 @@ from typing import Final, TypeAlias, final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.functions.piecewise import Roof
-from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile, ProfileValues
+from hockeystick.tradeoffs.base import Ends, TradeOff, complement
+from hockeystick.tradeoffs.functions.piecewise import lower_envelope
+from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 
 Function: TypeAlias = Callable[[Array, Array], Ends]
-LogTail: TypeAlias = Callable[[Array, ProfileValues], Array]
 
 _KNOTS: Final = 257
 _NEAREST: Final = 2.0**-16
@@ -48,8 +47,6 @@ _HALVINGS: Final = 50
 _LEAST: Final = 1e-24
 # Logarithms of the probabilities down to which tables are made.
 _LEVELS: Final = (-8.0, -16.0, -32.0, -64.0, -128.0, -256.0, -750.0)
-# Best epsilons up to here belong to the part of slope -1 or to the other branch.
-_EDGE: Final = 1e-12
 
 
 @final
@@ -81,16 +78,16 @@ class ProfileTradeOff(TradeOff):
 
     @property
     def without_release(self) -> ProfileTradeOff:
-        return ProfileTradeOff(self.profiles)
+        return self if self.release is None else ProfileTradeOff(self.profiles)
 
     def _power(self, alpha: Array) -> Ends:
         steep, flat = self._by_both_branches(alpha)
-        type_ii = Ends((1.0 - flat.upper) * (1.0 - ULP), (1.0 - flat.lower) * (1.0 + ULP))
+        type_ii = complement(flat)
         lower = np.maximum(np.minimum(steep.lower, type_ii.lower), alpha)
         upper = np.minimum(steep.upper, type_ii.upper)
         loose = ~(upper - lower <= _LOOSE * lower)
         if loose.any():
-            below = (1.0 - self._roof.at(alpha[loose])) * (1.0 - ULP)
+            below = (1.0 - self._below_chords(alpha[loose])) * (1.0 - ULP)
             lower[loose] = np.maximum(lower[loose], below)
         return Ends(lower, upper)
 
@@ -98,27 +95,33 @@ class ProfileTradeOff(TradeOff):
         ends = self._by_best_epsilon(alpha)
         loose = ~(ends.upper - ends.lower <= _LOOSE * ends.upper)
         if loose.any():
-            ends.upper[loose] = np.minimum(ends.upper[loose], self._roof.at(alpha[loose]))
+            ends.upper[loose] = np.minimum(ends.upper[loose], self._below_chords(alpha[loose]))
         return ends
 
     def _by_best_epsilon(self, alpha: Array) -> Ends:
         """Return f, each rate by epsilons next to the best one only."""
         steep, flat = self._by_both_branches(alpha)
-        found = Ends((1.0 - steep.upper) * (1.0 - ULP), (1.0 - steep.lower) * (1.0 + ULP))
+        found = complement(steep)
         upper = np.minimum(np.maximum(found.upper, flat.upper), 1.0)
         return Ends(np.maximum(np.maximum(found.lower, flat.lower), 0.0), upper)
 
     @cached_property
-    def _roof(self) -> Roof:
-        """Chords of upper ends, which lie above f by convexity."""
+    def _chords(self) -> tuple[Array, Array]:
+        """The corners of the lower convex envelope of upper ends, above f by convexity."""
         upper = self._by_best_epsilon(_RATES).upper
-        mirrored = (
-            self._by_best_epsilon(_RATES)
-            if self.is_symmetric
-            else self.inverse()._by_best_epsilon(_RATES)
-        )
+        other = upper if self.is_symmetric else self.inverse()._by_best_epsilon(_RATES).upper
         # The inverse of f is at most x where f is at most y: both curves have the point (y, x).
-        return Roof.of(np.r_[_RATES, mirrored.upper], np.r_[upper, _RATES])
+        points = np.c_[np.r_[0.0, _RATES, other, 1.0], np.r_[1.0, upper, _RATES, 0.0]]
+        alpha, beta = np.array(lower_envelope(points.tolist())).T
+        return alpha, beta
+
+    def _below_chords(self, alpha: Array) -> Array:
+        """Return the height of that envelope, rounded up."""
+        x, y = self._chords
+        k = np.clip(np.searchsorted(x, alpha), 1, x.size - 1)
+        share = (alpha - x[k - 1]) / (x[k] - x[k - 1])
+        chord = y[k - 1] * (1.0 - share) + y[k] * share
+        return np.asarray(chord * (1.0 + 16.0 * ULP) + _SUBNORMAL + 4.0 * ULP * y[k - 1])
 
     def _by_both_branches(self, alpha: Array) -> tuple[Ends, Ends]:
         """Return the least power by steep slopes and the largest type II error by flat ones.
@@ -126,198 +129,123 @@ class ProfileTradeOff(TradeOff):
         ``1 - delta - slope * alpha`` is concave in the slope: where its maximum is on one branch,
         the other branch contributes nothing.
         """
-        steep, steep_peaks = self._steep.least_power(alpha)
-        flat, flat_peaks = self._flat.largest_type_ii(1.0 - alpha)
+        (low, high), steep_peaks = self._steep.minimum(alpha)
+        low = np.maximum(low, self.forward.infinity_mass_lower)
+        (least, most), flat_peaks = self._flat.minimum(1.0 - alpha)
+        lower, upper = np.maximum(-most, 0.0), np.maximum(-least, 0.0)
         one, other = flat_peaks, steep_peaks & ~flat_peaks
         return (
-            Ends(np.where(one, np.inf, steep.lower), np.where(one, np.inf, steep.upper)),
-            Ends(np.where(other, -np.inf, flat.lower), np.where(other, -np.inf, flat.upper)),
+            Ends(np.where(one, np.inf, low), np.where(one, np.inf, high)),
+            Ends(np.where(other, -np.inf, lower), np.where(other, -np.inf, upper)),
         )
-
-    def _proven_type_ii(self, alpha: Array) -> Array:
-        if not (self.forward.smooth and self.backward.smooth):
-            return self._type_ii(alpha).lower
-        power, type_ii = self._at_best(alpha)
-        return np.maximum(np.maximum((1.0 - power) * (1.0 - ULP), 0.0), type_ii)
-
-    def _proven_power(self, alpha: Array) -> Array:
-        if not (self.forward.smooth and self.backward.smooth):
-            return self._power(alpha).upper
-        power, type_ii = self._at_best(alpha)
-        return np.minimum(np.minimum(power, (1.0 - type_ii) * (1.0 + ULP)), 1.0)
-
-    def _at_best(self, alpha: Array) -> tuple[Array, Array]:
-        """Return upper ends of 1 - f, and lower ones of f where it is flatter than -1.
-
-        Both are those of about the best epsilon; every epsilon gives such ends.
-        """
-        epsilon = self._steep.solve(alpha, log_tail_other)[0]
-        type_ii = np.full_like(alpha, -np.inf)
-        flat = epsilon <= _EDGE
-        if flat.any():
-            rest = 1.0 - alpha[flat]
-            best = self._flat.solve(rest, log_tail_own)[0]
-            type_ii[flat] = -self._flat.type_ii_at(best, rest).upper
-        return self._steep.power_at(epsilon, alpha).upper, type_ii
 
     @cached_property
     def _steep(self) -> _Branch:
-        return _Branch(self.forward)
+        return _Branch(self.forward, steep=True)
 
     @cached_property
     def _flat(self) -> _Branch:
-        return _Branch(self.backward)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Knots in epsilon, and the logarithm of a tail's probability at each, strictly falling."""
-
-    reach: float
-    knots: Array
-    values: Array
-
-    def inverse(self, logs: Array) -> tuple[Array, Array]:
-        """Return the epsilons of logarithms by linear interpolation, and the derivatives."""
-        found = np.interp(-logs, -self.values, self.knots)
-        k = np.clip(np.searchsorted(-self.values, -logs), 1, self.knots.size - 1)
-        rise = (self.knots[k] - self.knots[k - 1]) / (self.values[k - 1] - self.values[k])
-        return found, rise
+        return _Branch(self.backward, steep=False)
 
 
 class _Branch:
-    """The branch of f by one profile: the optimum over its epsilons for each rate."""
+    """The branch of f by one profile: the best of its epsilons for each rate.
 
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-        self._tables: dict[tuple[LogTail, float], _Table] = {}
+    The steep one minimises ``delta(eps) + e^eps alpha``, convex in ``x = e^eps``, and the flat one
+    ``-e^-eps (rest - delta(eps))`` of ``rest = 1 - alpha``, convex in ``x = e^-eps``.
+    """
 
-    def least_power(self, alpha: Array) -> tuple[Ends, Flags]:
-        """Return ``inf over eps >= 0 of delta(eps) + e^eps alpha``, convex in ``x = e^eps``.
+    def __init__(self, profile: Profile, *, steep: bool) -> None:
+        self._profile, self._is_steep = profile, steep
+        self._tables: dict[float, tuple[float, Array, Array]] = {}
 
-        The flags tell where it is proven to be attained away from eps = 0.
-        """
-        best, scale = self.solve(alpha, log_tail_other)
-        (lower, upper), inside = _least(self.power_at, best, alpha, self._spacing(best, scale))
-        upper = self._at_breakpoints(self.power_at, alpha, upper)
-        return Ends(np.maximum(lower, self._profile.infinity_mass_lower), upper), inside
+    def minimum(self, rates: Array) -> tuple[Ends, Flags]:
+        """Return the minima, and where they are proven to be attained away from eps = 0."""
+        best, scale = self._solve(rates)
+        left = _SUPREMUM_SPACING * np.abs(self._profile.supremum - best)
+        spacing = np.maximum(np.minimum(left, _SPACING * scale), 16.0 * ULP * best)
+        sign = 1.0 if self._is_steep else -1.0
+        (lower, upper), inside = _least(self._value, best, rates, sign * spacing)
+        knots = self._profile.breakpoints
+        parts = np.array_split(np.arange(rates.size), 1 + rates.size * knots.size // _MOST_PAIRS)
+        for some in parts if knots.size else []:
+            ends = self._value(np.tile(knots, some.size), np.repeat(rates[some], knots.size))
+            least = ends.upper.reshape(some.size, knots.size).min(axis=1)
+            upper[some] = np.minimum(upper[some], least)
+        return Ends(lower, upper), inside
 
-    def power_at(self, epsilon: Array, alpha: Array) -> Ends:
-        """Return ``delta(eps) + e^eps alpha``."""
+    def _value(self, epsilon: Array, rates: Array) -> Ends:
         delta = self._profile.at(epsilon)
+        if not self._is_steep:
+            x, slack = np.exp(-epsilon), 8.0 * ULP * rates
+            return Ends(x * (delta.lower - rates - slack), x * (delta.upper - rates + slack))
         with np.errstate(over="ignore", invalid="ignore"):
-            line = np.where(alpha > 0.0, np.exp(epsilon) * alpha, 0.0)
-        tiny = np.where(alpha > 0.0, _SUBNORMAL, 0.0)
+            line = np.where(rates > 0.0, np.exp(epsilon) * rates, 0.0)
+        tiny = np.where(rates > 0.0, _SUBNORMAL, 0.0)
         lower = np.maximum((delta.lower + line) * (1.0 - 8.0 * ULP) - tiny, 0.0)
         return Ends(lower, (delta.upper + line) * (1.0 + 8.0 * ULP) + tiny)
 
-    def largest_type_ii(self, rest: Array) -> tuple[Ends, Flags]:
-        """Return ``sup over eps >= 0 of e^-eps (rest - delta(eps))``, concave in ``x = e^-eps``.
+    def _log_tail(self, epsilon: Array) -> Array:
+        """Return ``ln Pr[L > epsilon]``, which at the best epsilon is the logarithm of the rate.
 
-        The flags tell where it is proven to be attained away from eps = 0.
+        It is ``-delta' e^-epsilon`` under Q, and ``delta - delta'`` under P.
         """
-        best, scale = self.solve(rest, log_tail_own)
-        least, inside = _least(self.type_ii_at, best, rest, -self._spacing(best, scale))
-        least = least._replace(upper=self._at_breakpoints(self.type_ii_at, rest, least.upper))
-        return Ends(np.maximum(-least.upper, 0.0), np.maximum(-least.lower, 0.0)), inside
-
-    def type_ii_at(self, epsilon: Array, rest: Array) -> Ends:
-        """Return ``-e^-eps (rest - delta(eps))``."""
         delta = self._profile.at(epsilon)
-        x, slack = np.exp(-epsilon), 8.0 * ULP * rest
-        return Ends(x * (delta.lower - rest - slack), x * (delta.upper - rest + slack))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self._is_steep:
+                return np.log(-delta.slope) - epsilon
+            return np.log(delta.estimate - delta.slope)
 
-    def _at_breakpoints(self, value: Function, rates: Array, upper: Array) -> Array:
-        """Return the least of upper ends and of those at the profile's breakpoints."""
-        knots = self._profile.breakpoints
-        if knots.size == 0:
-            return upper
-        found = upper.copy()
-        for some in np.array_split(
-            np.arange(rates.size), 1 + rates.size * knots.size // _MOST_PAIRS
-        ):
-            every = np.tile(knots, some.size)
-            ends = value(every, np.repeat(rates[some], knots.size))
-            best = ends.upper.reshape(some.size, knots.size).min(axis=1)
-            found[some] = np.minimum(found[some], best)
-        return found
-
-    def _spacing(self, best: Array, scale: Array) -> Array:
-        """Return the spacing of the points about the best epsilons."""
-        left = _SUPREMUM_SPACING * np.abs(self._profile.supremum - best)
-        return np.maximum(np.minimum(left, _SPACING * scale), 16.0 * ULP * best)
-
-    def solve(self, rates: Array, log_tail: LogTail) -> tuple[Array, Array]:
+    def _solve(self, rates: Array) -> tuple[Array, Array]:
         """Return the epsilons, and the change of epsilon over which the tail falls to 1/e."""
         goal = np.log(np.where(rates > 0.0, rates, _LEAST))
         least = float(goal.min(initial=0.0))
-        table = self._table(next(level for level in _LEVELS if level <= least), log_tail)
-        if table.knots.size < 2:
+        reach, knots, values = self._table(next(level for level in _LEVELS if level <= least))
+        if knots.size < 2:
             # The tail is constant: up to the largest loss, or there is none.
-            tail = table.values.max(initial=-math.inf)
-            return np.where(goal < tail, table.reach, 0.0), np.ones_like(rates)
-        inside = np.clip(goal, table.values[-1], table.values[0])
-        found, scale = table.inverse(inside)
-        off = log_tail(found, self._profile.at(found)) - inside
-        moved = np.clip(found + scale * off, 0.0, table.knots[-1])
+            return np.where(goal < values.max(initial=-math.inf), reach, 0.0), np.ones_like(rates)
+        inside = np.clip(goal, values[-1], values[0])
+        found = np.interp(-inside, -values, knots)
+        k = np.clip(np.searchsorted(-values, -inside), 1, knots.size - 1)
+        scale = (knots[k] - knots[k - 1]) / (values[k - 1] - values[k])
+        off = self._log_tail(found) - inside
+        moved = np.clip(found + scale * off, 0.0, knots[-1])
         found = np.where(np.isfinite(moved), moved, found)
         jumps = np.flatnonzero(~(np.abs(off) < _SMOOTH))
         if jumps.size:
-            found[jumps] = self._bisected(inside[jumps], table, log_tail)
-        return np.where(goal < table.values[-1], table.reach, found), np.minimum(scale, 1.0)
+            low, high = knots[k[jumps] - 1], knots[k[jumps]]
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (low + high)
+                above = self._log_tail(middle) > inside[jumps]
+                low, high = np.where(above, middle, low), np.where(above, high, middle)
+            found[jumps] = high
+        return np.where(goal < values[-1], reach, found), np.minimum(scale, 1.0)
 
-    def _bisected(self, logs: Array, table: _Table, log_tail: LogTail) -> Array:
-        """Return the epsilons at which the tail crosses these logarithms, by bisection."""
-        k = np.clip(np.searchsorted(-table.values, -logs), 1, table.knots.size - 1)
-        low, high = table.knots[k - 1], table.knots[k]
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            above = log_tail(middle, self._profile.at(middle)) > logs
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return np.asarray(high)
-
-    def _table(self, lowest: float, log_tail: LogTail) -> _Table:
-        """Return a table that reaches down to a probability."""
-        known = self._tables.get((log_tail, lowest))
-        if known is not None:
-            return known
-        reach = self._reach(lowest, log_tail)
+    def _table(self, lowest: float) -> tuple[float, Array, Array]:
+        """Return an epsilon where the tail is that low, knots up to it, and the falling tail."""
+        if lowest in self._tables:
+            return self._tables[lowest]
+        reach = self._reach(lowest)
         # Knots are dense near 0, where the two sides meet, and near the largest loss.
         knots = reach * np.linspace(0.0, 1.0, _KNOTS) ** 2
         if reach == self._profile.supremum:
             edge = reach * (1.0 - 2.0 ** -np.linspace(1.0, 53.0, _KNOTS))
             knots = np.unique(np.r_[knots, edge])
-        values = log_tail(knots, self._profile.at(knots))
+        values = self._log_tail(knots)
         falling = np.isfinite(values)
         falling[1:] &= values[1:] < np.minimum.accumulate(values)[:-1]
-        self._tables[log_tail, lowest] = table = _Table(reach, knots[falling], values[falling])
+        self._tables[lowest] = table = reach, knots[falling], values[falling]
         return table
 
-    def _reach(self, lowest: float, log_tail: LogTail) -> float:
+    def _reach(self, lowest: float) -> float:
         """Return an epsilon beyond which the tail is below the lowest that is asked for."""
         farthest = min(self._profile.supremum, _LARGEST_EPSILON)
         end, floor = _NEAREST, self._profile.infinity_mass_lower
         least = math.log(floor) + _MASS_MARGIN if floor > 0.0 else -math.inf
-        while end < farthest:
-            point = np.array([end])
-            tail = float(log_tail(point, self._profile.at(point))[0])
-            # The limit of the tail is the infinity mass.
-            if not tail > max(lowest, least):
-                return end
+        # The limit of the tail is the infinity mass.
+        while end < farthest and float(self._log_tail(np.array([end]))[0]) > max(lowest, least):
             end *= 2.0
-        return farthest
-
-
-def log_tail_other(epsilon: Array, delta: ProfileValues) -> Array:
-    """Return ``ln Pr[L > epsilon]`` under Q, ``-delta' e^-epsilon``."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(-delta.slope) - epsilon
-
-
-def log_tail_own(epsilon: Array, delta: ProfileValues) -> Array:
-    """Return ``ln Pr[L > epsilon]`` under P, ``delta - delta'``."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(delta.estimate - delta.slope)
+        return min(end, farthest)
 
 
 def _least(value: Function, best: Array, rates: Array, spacing: Array) -> tuple[Ends, Flags]:

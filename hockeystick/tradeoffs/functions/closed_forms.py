@@ -209,61 +209,38 @@ class LaplaceTradeOff(SymmetricTradeOff):
 
     def _power(self, alpha: Array) -> Ends:
         mu, small = self._rate
-        if mu > _LAPLACE_LARGEST:
-            type_ii = _large_mu_upper(alpha)
-            return Ends(np.maximum((1.0 - type_ii) * (1.0 - ULP), alpha), np.ones_like(alpha))
         steep = math.exp(mu) * alpha
         middle = 1.0 - small / (4.0 * np.maximum(alpha, 0.25 * small + _LAPLACE_TINY))
         flat = small * alpha - math.expm1(-mu)
         value = np.where(alpha < 0.5 * small, steep, np.where(alpha <= 0.5, middle, flat))
-        ends = self._outward(value)
-        return Ends(ends.lower, np.minimum(ends.upper, 1.0))
+        lower, upper = self._outward(value)
+        return Ends(lower, np.ones_like(alpha) if self._is_large else np.minimum(upper, 1.0))
 
     def _type_ii(self, alpha: Array) -> Ends:
         mu, small = self._rate
-        if mu > _LAPLACE_LARGEST:
-            return Ends(np.zeros_like(alpha), _large_mu_upper(alpha))
         steep = 1.0 - math.exp(mu) * np.minimum(alpha, 0.5 * small)
         middle = small / (4.0 * np.maximum(alpha, 0.25 * small + _LAPLACE_TINY))
         flat = small * (1.0 - alpha)
         value = np.where(alpha < 0.5 * small, steep, np.where(alpha <= 0.5, middle, flat))
-        ends = self._outward(value)
-        return Ends(ends.lower, np.minimum(ends.upper, 1.0))
-
-    def type_ii_of_complement(self, rest: Array) -> Ends:
-        if 1.0 / self.scale > _LAPLACE_LARGEST:
-            bound = np.where(
-                rest <= 0.5,
-                rest * math.exp(-_LAPLACE_LARGEST) + _LAPLACE_TINY,
-                _large_mu_upper(1.0 - rest),
-            )
-            return Ends(np.zeros_like(rest), np.where(rest > 0.0, bound, 0.0))
-        flat = self._outward(self._rate[1] * rest)
-        wide = self._type_ii(np.where(rest <= 0.5, 0.5, 1.0 - rest))
-        # Below 1/2 rounding 1 - rest costs a unit in the last place of 1; f is as 1/alpha there.
-        near, relative_error = rest <= 0.5, 4.0 * ULP / np.maximum(1.0 - rest, ULP)
-        return Ends(
-            np.where(near, flat.lower, np.maximum(wide.lower * (1.0 - relative_error), 0.0)),
-            np.where(near, flat.upper, np.minimum(wide.upper * (1.0 + relative_error), 1.0)),
-        )
+        lower, upper = self._outward(value)
+        return Ends(np.zeros_like(alpha) if self._is_large else lower, np.minimum(upper, 1.0))
 
     @property
     def _rate(self) -> tuple[float, float]:
-        """``mu``, the distance of the centres over the scale, and ``e^-mu``."""
-        mu = 1.0 / self.scale
+        """``mu``, the distance of the centres over the scale, at most 700, and ``e^-mu``."""
+        mu = min(1.0 / self.scale, _LAPLACE_LARGEST)
         return mu, math.exp(-mu)
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether mu is larger than that: f, which falls in mu, is below what is computed."""
+        return 1.0 / self.scale > _LAPLACE_LARGEST
 
     def _outward(self, value: Array) -> Ends:
         """Return the ends of a value, with the round-off of mu and of the pieces."""
-        slack = ULP * (16.0 + 2.0 * min(1.0 / self.scale, _LAPLACE_LARGEST))
+        slack = ULP * (16.0 + 2.0 * self._rate[0])
         tiny = np.where(value > 0.0, _LAPLACE_TINY, 0.0)
         return Ends(np.maximum(value * (1.0 - slack) - tiny, 0.0), value * (1.0 + slack) + tiny)
-
-
-def _large_mu_upper(alpha: Array) -> Array:
-    """Return an upper end of f where mu is large: ``f <= e^-mu / (4 alpha)`` everywhere."""
-    bound = math.exp(-_LAPLACE_LARGEST) / np.maximum(alpha, math.exp(-_LAPLACE_LARGEST))
-    return np.asarray(np.minimum(bound, (1.0 - alpha) * (1.0 + ULP)))
 
 
 _Point: TypeAlias = tuple[Fraction, Fraction]
@@ -310,10 +287,7 @@ class Outcomes:
         """Return the outcomes whose masses are the sides of a polygon, in the two readings."""
         if len(corners) != len(others) or len(corners) > _MOST:
             return None
-        decimals, floats = (
-            tuple((b[0] - a[0], a[1] - b[1]) for a, b in pairwise(one)) for one in (corners, others)
-        )
-        return cls._within(decimals, floats, Fraction(0))
+        return cls._within(masses_of(corners), masses_of(others), Fraction(0))
 
     @classmethod
     def _within(cls, decimal: Masses, binary: Masses, distance: Fraction) -> Outcomes | None:
@@ -326,6 +300,11 @@ class Outcomes:
         if distance > _LARGEST_DIFFERENCE:
             return None
         return cls(decimal, binary, float(distance) * (1.0 + 4.0 * ULP))
+
+
+def masses_of(points: Sequence[_Point]) -> Masses:
+    """Return the masses under P and Q of the sides between points (alpha, beta)."""
+    return tuple((b[0] - a[0], a[1] - b[1]) for a, b in pairwise(points))
 
 
 def _scaled(side: Sequence[Fraction]) -> list[Fraction]:

@@ -1,7 +1,5 @@
 """Piecewise linear trade-off functions: discrete outputs, (epsilon, delta), perfect privacy.
 
-Piecewise linear trade-off functions by their corners, with the complements of both rates.
-
 A corner is (alpha, beta) with ``power = 1 - beta`` and ``rest = 1 - alpha``, each of the four to
 full relative precision, in both tails. The exact corners are within a relative
 ``slack`` of these. Since power is concave in alpha and monotone, and beta is monotone in the rest,
@@ -11,20 +9,20 @@ reading the polygon at a rate moved by twice the slack, outward, covers that.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, decimal
-from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff, TradeOff
-from hockeystick.tradeoffs.functions.closed_forms import Outcomes
+from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff, TradeOff, complement
+from hockeystick.tradeoffs.functions.closed_forms import Outcomes, masses_of
 from hockeystick.tradeoffs.profiles.profile import Array, PerfectPrivacy, Profile, ProfileValues
 
 if TYPE_CHECKING:
@@ -63,6 +61,19 @@ class Corners(Profile):
     betas: tuple[float, ...]
     ratios: tuple[float, ...]
     slack: float
+
+    @classmethod
+    def of(cls, points: Sequence[_Point], slack: float) -> Corners:
+        """Return the corners at exact points, from (0, 1) to (1, 0)."""
+        masses = masses_of(points)
+        return cls(
+            tuple(float(alpha) for alpha, _ in points),
+            tuple(float(1 - beta) for _, beta in points),
+            tuple(float(1 - alpha) for alpha, _ in points),
+            tuple(float(beta) for _, beta in points),
+            tuple(float(min(q / p, Fraction(STEEPEST))) if p else math.inf for p, q in masses),
+            slack,
+        )
 
     def inverse(self) -> Corners:
         """Return the corners of the inverse function."""
@@ -165,95 +176,34 @@ def _over(ratio: float) -> float:
     return 0.0 if ratio == math.inf else min(1.0 / ratio, STEEPEST)
 
 
-def hull(points: Sequence[_Point]) -> Corners:
-    """Return the lower convex envelope of the points, (0, 1) and (1, 0), in exact arithmetic."""
-    kept = corners_of(points)
-    return Corners(
-        tuple(float(alpha) for alpha, _ in kept),
-        tuple(float(1 - beta) for _, beta in kept),
-        tuple(float(1 - alpha) for alpha, _ in kept),
-        tuple(float(beta) for _, beta in kept),
-        tuple(_ratio(near, far) for near, far in pairwise(kept)),
-        ULP,
-    )
-
-
-def corners_of(points: Sequence[_Point]) -> list[_Point]:
-    """Return the exact corners of that envelope, from (0, 1) to (1, 0)."""
-    kept: list[_Point] = []
-    for point in sorted(
-        {*points, (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))}, key=_key
-    ):
-        while len(kept) > 1 and not _turns(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
-    return kept
-
-
-def _key(point: _Point) -> _Point:
-    return point[0], -point[1]
-
-
-def _turns(first: _Point, middle: _Point, last: _Point) -> bool:
-    """Return whether the path turns left at the middle, so that it is a corner from below."""
-    run, rise = middle[0] - first[0], middle[1] - first[1]
-    return run * (last[1] - first[1]) > rise * (last[0] - first[0])
-
-
-def _ratio(near: _Point, far: _Point) -> float:
-    run, fall = far[0] - near[0], near[1] - far[1]
-    if run == 0:
-        return math.inf
-    return float(min(fall / run, Fraction(10**308)))
-
-
-_SMALLEST: Final = 4 * 5e-324
-_ConvexRoofPoint: TypeAlias = tuple[float, float]
-
-
-class Roof(NamedTuple):
-    """The lower convex envelope of points that lie on or above a convex function."""
-
-    alpha: Array
-    beta: Array
-
-    @classmethod
-    def of(cls, alpha: Array, beta: Array) -> Roof:
-        """Return the envelope of the points and of (0, 1) and (1, 0)."""
-        x, y = np.r_[0.0, alpha, 1.0], np.r_[1.0, beta, 0.0]
-        order = np.lexsort((y, x))
-        return cls(*np.array(lower_envelope(x[order], y[order])).T)
-
-    def at(self, alpha: Array) -> Array:
-        """Return the envelope, rounded up."""
-        k = np.clip(np.searchsorted(self.alpha, alpha), 1, self.alpha.size - 1)
-        near, far = self.alpha[k - 1], self.alpha[k]
-        share = (alpha - near) / (far - near)
-        chord = self.beta[k - 1] * (1.0 - share) + self.beta[k] * share
-        return np.asarray(chord * (1.0 + 16.0 * ULP) + _SMALLEST + 4.0 * ULP * self.beta[k - 1])
-
-
-def lower_envelope(x: Array, y: Array) -> list[_ConvexRoofPoint]:
-    """Return the corners of the lower convex envelope of points by rising x, then rising y."""
-    kept: list[_ConvexRoofPoint] = []
-    for point in zip(x.tolist(), y.tolist(), strict=True):
+def lower_envelope(points: Iterable[Any]) -> list[Any]:
+    """Return the corners of the lower convex envelope of pairs (x, y), by rising x."""
+    kept: list[Any] = []
+    for point in sorted(points):
         if kept and point[0] == kept[-1][0]:
             continue
-        while len(kept) > 1 and is_above(kept[-2], kept[-1], point):
+        while len(kept) > 1 and _is_above(kept[-2], kept[-1], point):
             kept.pop()
         kept.append(point)
     return kept
 
 
-def is_above(first: _ConvexRoofPoint, middle: _ConvexRoofPoint, last: _ConvexRoofPoint) -> bool:
+def _is_above(first: Any, middle: Any, last: Any) -> bool:
     """Return whether the middle one of three points is on or above the chord of the others."""
     (x0, y0), (x1, y1), (x2, y2) = first, middle, last
-    return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)
+    return bool((y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0))
+
+
+def corners_of(points: Iterable[_Point]) -> list[_Point]:
+    """Return the exact corners of the envelope of points, of (0, 1) and of (1, 0)."""
+    start, end = (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))
+    kept = lower_envelope({*points, start, end})
+    return kept if kept[0] == start else [start, *kept]
 
 
 # The largest error of a sum of probabilities that is accepted.
 _SUM: Final = 1e-12
-_PIECEWISE_SMALLEST: Final = 2**1074
+_UNIT: Final = 2**1074
 
 
 class _Polygon(TradeOff):
@@ -330,13 +280,11 @@ class PiecewiseLinearTradeOff(_Polygon):
         down = _exact("betas", betas, "powers", powers)
         if len(across) != len(down):
             raise ParameterError("betas", betas, f"as many as alphas, which are {len(across)}")
-        object.__setattr__(self, "corners", hull(list(zip(across, down, strict=True))))
-        printed = None
+        exact, found = corners_of(zip(across, down, strict=True)), None
         if rests is None and powers is None:
-            printed = corners_of(list(zip(_decimals(alphas), _decimals(betas), strict=True)))
-        found = printed and Outcomes.between(
-            printed, corners_of(list(zip(across, down, strict=True)))
-        )
+            printed = corners_of(zip(_decimals(alphas), _decimals(betas), strict=True))
+            found = Outcomes.between(printed, exact)
+        object.__setattr__(self, "corners", Corners.of(exact, ULP))
         object.__setattr__(self, "outcomes", found)
 
     @property
@@ -431,9 +379,6 @@ class IdentityTradeOff(SymmetricTradeOff):
         lower = np.where(lost < 0.0, np.nextafter(value, 0.0), value)
         return Ends(lower, np.where(lost > 0.0, np.nextafter(value, 1.0), value))
 
-    def type_ii_of_complement(self, rest: Array) -> Ends:
-        return Ends(rest.copy(), rest.copy())
-
 
 IDENTITY: Final = IdentityTradeOff()
 
@@ -496,17 +441,11 @@ def _by_ratio(p: Array, q: Array) -> tuple[Any, tuple[float, ...]]:
 
 def _sums(weights: Array) -> tuple[tuple[float, ...], tuple[float, ...], float]:
     """Return the shares of the first k weights and of the others, and the error of the sum."""
-    parts = [
-        n * (_PIECEWISE_SMALLEST // d) for n, d in map(float.as_integer_ratio, weights.tolist())
-    ]
+    parts = (n * (_UNIT // d) for n, d in map(float.as_integer_ratio, weights.tolist()))
     sums = [0, *accumulate(parts)]
     total = sums[-1]
-    first = tuple(one / total for one in sums)
-    return (
-        first,
-        tuple((total - one) / total for one in sums),
-        abs(total / _PIECEWISE_SMALLEST - 1.0),
-    )
+    rests = tuple((total - one) / total for one in sums)
+    return tuple(one / total for one in sums), rests, abs(total / _UNIT - 1.0)
 
 
 def _probabilities(name: str, values: ArrayLike) -> Array:
@@ -571,5 +510,5 @@ def _approximate(epsilon: float, delta: float) -> Corners:
 
 def _tighter(near: Ends, far: Ends) -> Ends:
     """Return the tighter of the ends of a number and of one minus its complement."""
-    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - ULP))
-    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + ULP)))
+    lower, upper = complement(far)
+    return Ends(np.maximum(np.maximum(near.lower, lower), 0.0), np.minimum(near.upper, upper))

@@ -83,7 +83,7 @@ class _Lines(NamedTuple):
     def needed(self) -> _Lines:
         """Return the lines that are the highest somewhere: those of the convex envelope."""
         order = np.lexsort((self.delta, self.slope))
-        kept = np.array(lower_envelope(self.slope[order], self.delta[order]))[:, 0]
+        kept = np.array(lower_envelope(np.c_[self.slope, self.delta].tolist()))[:, 0]
         return _Lines(*(one[order][np.searchsorted(self.slope[order], kept)] for one in self))
 
 

@@ -1,6 +1,6 @@
 """Group privacy of trade-off functions.
 
-Groups under (epsilon, delta)-DP: the polygon of the power iterated, in exact arithmetic.
+Under (epsilon, delta)-DP it is the polygon of the power iterated, in exact arithmetic.
 
 With ``A = e^epsilon`` and ``a = (1 - delta) / (1 + A)``, the power of one record is
 
@@ -29,16 +29,19 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff, LaplaceTradeOff, Outcomes
+from hockeystick.tradeoffs.functions.closed_forms import (
+    GaussianTradeOff,
+    LaplaceTradeOff,
+    Outcomes,
+    masses_of,
+)
 from hockeystick.tradeoffs.functions.piecewise import (
-    STEEPEST,
     Corners,
     IdentityTradeOff,
     PiecewiseLinearTradeOff,
@@ -60,18 +63,12 @@ def approximate_group(
     relative error.
     """
     alphas = _corners(growth, delta, size)
-    powers = [_iterated(alpha, growth, delta, size) for alpha in alphas]
-    masses = [(Fraction(0), powers[0])] if powers[0] else []
-    masses += [
-        (b - a, v - u) for (a, b), (u, v) in zip(pairwise(alphas), pairwise(powers), strict=True)
-    ]
-    outcomes = Outcomes(tuple(masses), tuple(masses), relative_error)
-    rising = [list(accumulate(side, initial=Fraction(0))) for side in zip(*masses, strict=True)]
-    rates, found = (tuple(map(float, side)) for side in rising)
-    rests, betas = (tuple(float(1 - x) for x in side) for side in rising)
-    ratios = tuple(float(min(q / p, Fraction(STEEPEST))) if p else math.inf for p, q in masses)
-    slack = relative_error + 4.0 * ULP
-    return polyline_tradeoff(Corners(rates, found, rests, betas, ratios, slack), outcomes)
+    points = [(alpha, 1 - _iterated(alpha, growth, delta, size)) for alpha in alphas]
+    if points[0][1] < 1:
+        points.insert(0, (Fraction(0), _ONE))
+    masses = masses_of(points)
+    corners = Corners.of(points, relative_error + 4.0 * ULP)
+    return polyline_tradeoff(corners, Outcomes(masses, masses, relative_error))
 
 
 def _corners(growth: Fraction, delta: Fraction, size: int) -> list[Fraction]:
@@ -113,6 +110,11 @@ class _Rates(NamedTuple):
 
     number: Array
     complemented: Flags
+
+    def read(self, *, complemented: bool, sign: float) -> Array:
+        """Return the rates, or their complements, rounded up (sign 1) or down (-1)."""
+        other = (1.0 - self.number) * (1.0 + sign * ULP)
+        return np.where(self.complemented == complemented, self.number, other)
 
 
 @final
@@ -161,42 +163,31 @@ class GroupTradeOff(TradeOff):
     @cached_property
     def _iterated(self) -> GroupTradeOff:
         """The iterated function of f without its release."""
-        return (
-            self
-            if self.inner.release is None
-            else GroupTradeOff(self.inner.without_release, self.size)
-        )
+        plain = self.inner.without_release
+        return self if plain is self.inner else GroupTradeOff(plain, self.size)
 
     @property
     def is_symmetric(self) -> bool:
         return self.inner.is_symmetric
 
     def inverse(self) -> GroupTradeOff:
-        if self.is_symmetric:
-            return self
-        return GroupTradeOff(self.inner.inverse(), self.size)
+        return self if self.is_symmetric else GroupTradeOff(self.inner.inverse(), self.size)
 
     def _power(self, alpha: Array) -> Ends:
+        high = self._iterated_power(alpha, up=True).read(complemented=False, sign=1.0)
         if self.inner.release is not None:
-            return Ends(self.inner._power(alpha).lower, self._proven_power(alpha))
-        low, complemented = self._iterated_power(alpha, up=False)
-        lower = np.where(complemented, (1.0 - low) * (1.0 - ULP), low)
-        return Ends(np.maximum(lower, alpha), self._proven_power(alpha))
-
-    def _proven_power(self, alpha: Array) -> Array:
-        high, complemented = self._iterated_power(alpha, up=True)
-        return np.minimum(np.where(complemented, (1.0 - high) * (1.0 + ULP), high), 1.0)
+            low = self.inner._power(alpha).lower
+        else:
+            low = self._iterated_power(alpha, up=False).read(complemented=False, sign=-1.0)
+        return Ends(np.maximum(low, alpha), np.minimum(high, 1.0))
 
     def _type_ii(self, alpha: Array) -> Ends:
+        low = self._iterated_power(alpha, up=True).read(complemented=True, sign=-1.0)
         if self.inner.release is not None:
-            return Ends(self._proven_type_ii(alpha), self.inner._type_ii(alpha).upper)
-        high, complemented = self._iterated_power(alpha, up=False)
-        upper = np.where(complemented, high, (1.0 - high) * (1.0 + ULP))
-        return Ends(self._proven_type_ii(alpha), np.minimum(upper, 1.0))
-
-    def _proven_type_ii(self, alpha: Array) -> Array:
-        low, complemented = self._iterated_power(alpha, up=True)
-        return np.maximum(np.where(complemented, low, (1.0 - low) * (1.0 - ULP)), 0.0)
+            high = self.inner._type_ii(alpha).upper
+        else:
+            high = self._iterated_power(alpha, up=False).read(complemented=True, sign=1.0)
+        return Ends(np.maximum(low, 0.0), np.minimum(high, 1.0))
 
     def _iterated_power(self, alpha: Array, *, up: bool) -> _Rates:
         """Return the upper (or lower) end of the power, iterated g times."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import ParameterError
-from hockeystick.tradeoffs.functions.piecewise import is_above
+from hockeystick.tradeoffs.functions.piecewise import lower_envelope
 from hockeystick.tradeoffs.profiles.profile import Array
 
 ORDER: Final = Domain(
@@ -242,14 +242,5 @@ def log_diagonal_slope(c: Any, epsilon: Any, m: Any) -> Any:
 
 def _hull(pairs: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """Return the pairs that convexity of K with ``K(0) = 0`` does not imply, ascending."""
-    kept, vertices = list[tuple[float, float]](), [(0.0, 0.0)]
-    for order, size in pairs:
-        if kept and kept[-1][0] == order:
-            continue
-        point = (order - 1.0, (order - 1.0) * size)
-        while kept and is_above(vertices[-2], vertices[-1], point):
-            kept.pop()
-            vertices.pop()
-        kept.append((order, size))
-        vertices.append(point)
-    return tuple(kept)
+    points = {(order - 1.0, (order - 1.0) * size): (order, size) for order, size in pairs[::-1]}
+    return tuple(points[corner] for corner in lower_envelope([(0.0, 0.0), *points])[1:])

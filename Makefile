@@ -21,10 +21,10 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 QUICK := not slow and not extras
 EXTRAS := extras and not slow
 SLOW := slow
-# One real run of each engine, though it is slow: Flower, Ray, PostgreSQL and a browser.
+# One real run of each engine, though it is slow: Flower, Ray, PostgreSQL, a browser, trainers.
 ENGINES := tests/adapters/flower/test_killed_server.py tests/adapters/ray/test_executor.py \
-    tests/ledger/test_crashes.py tests/reports/test_browser.py
-REAL := killed_server or byte_for_byte or a_server_that_crashes or (curve_is_drawn and 1200-light)
+    tests/ledger/test_crashes.py tests/reports/test_browser.py tests/adapters/test_examples.py
+REAL := trainer_steps_privately or killed_server or byte_for_byte or a_server_that_crashes or (curve_is_drawn and 1200-light)
 # Of the slow tests, one in ONE_IN: every day others, and those of another day by its date as DRAW.
 ONE_IN ?= 10
 DRAW ?= $(shell date -u +%F)

@@ -23,7 +23,7 @@ import hockeystick as hs
 from hockeystick.adapters.huggingface import PrivateTrainer
 
 EPSILON, DELTA = 3.0, 1e-4
-TEXTS, WORDS, LONGEST = 2000, 20, 12
+TEXTS, WORDS, LONGEST = 1000, 20, 12
 
 
 def counting(texts: int) -> list[dict[str, list[int]]]:
@@ -74,7 +74,7 @@ def main() -> None:
     """Train, and say what came out."""
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     torch.manual_seed(0)  # the noise has nothing to do with it
-    plan = hs.DPSGD(examples=TEXTS, batch_size=200, epochs=4, noise_multiplier=1.0)
+    plan = hs.DPSGD(examples=TEXTS, batch_size=100, epochs=4, noise_multiplier=1.0)
     plan = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(EPSILON, DELTA)).plan
     model, seen, unseen = network(), counting(TEXTS), counting(300)
     with tempfile.TemporaryDirectory() as folder:

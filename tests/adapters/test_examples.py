@@ -77,3 +77,14 @@ def test_each_way_to_add_noise_trains_some_steps() -> None:
     rows = [line for line in text.splitlines() if line.count("%") == 3]
     assert len(rows) == 3
     assert "1 trainings each within (1, 0.0001)-DP" in text
+
+
+@pytest.mark.filterwarnings("ignore")  # theirs
+@pytest.mark.parametrize("trainer", ["lora:peft", "sft:trl", "lightning:lightning"])
+def test_another_librarys_trainer_steps_privately(trainer: str) -> None:
+    name, _, library = trainer.partition(":")
+    pytest.importorskip(library, reason=f"needs {library}")
+    text = _printed(_loaded(f"train_{name}"))
+    assert "(3.000, 0.0001)-DP" in text
+    *_, right = map(float, re.findall(r"(\d+\.?\d*)%", text)) if "%" in text else (100.0,)
+    assert right > 40.0  # of ten digits or twenty words

@@ -87,7 +87,7 @@ coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 	@$(PYTEST) $(PARALLEL) --cov $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-all ## speed, width and soundness beside peers: writes benchmarks/REPORT.md
-	@$(BIN)/python benchmarks/report.py
+	@$(BIN)/python -m benchmarks.report
 
 docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; claims take a minute
 	@$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html

@@ -39,11 +39,6 @@ _PACKAGES: Final = ("dp-accounting", "gdpnum", "jax-privacy", "riskcal")
 _PEERS: Final = Path(__file__).with_name("peers.py")
 
 
-def _ours(row: Row) -> tuple[Found, float]:
-    began = time.perf_counter()
-    return row.ours(), time.perf_counter() - began
-
-
 def _shown(found: Found) -> tuple[str, str]:
     if isinstance(found, float):
         return f"{found:.6g}", ""
@@ -56,7 +51,8 @@ def _named(peer: str) -> str:
 
 
 def _line(row: Row, said: dict[str, Any]) -> str:
-    found, seconds = _ours(row)
+    began = time.perf_counter()
+    found, seconds = row.ours(), time.perf_counter() - began
     answer, width = _shown(found)
     peer = said.get(row.peer, {})
     value, took = peer.get("value"), peer.get("seconds")

@@ -33,7 +33,6 @@ def described() -> dict[str, str]:
     """Return the machine and the moment."""
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores",
-        "memory": f"{_memory() / 1e9:.1f} GB",
         "system": platform.platform(),
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "commit": _commit(),
@@ -54,18 +53,6 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _memory() -> float:
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-
-
 def _commit() -> str:
-    try:
-        commit, changed = (
-            subprocess.run(
-                ["git", "-C", os.fspath(ROOT), *words], check=True, capture_output=True, text=True
-            ).stdout.strip()
-            for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain"))
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return f"{commit}, with changes" if changed else commit
+    command = ["git", "-C", os.fspath(ROOT), "describe", "--always", "--dirty"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

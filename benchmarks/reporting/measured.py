@@ -99,18 +99,8 @@ def measure(effort: Effort, console: Console) -> Measured:
         "taken": f"{(time.perf_counter() - start) / 60.0:.1f} minutes",
     }
     absent = tuple(side.name for side in SIDES if not side.installed)
-    return Measured(
-        effort=effort,
-        machine=about,
-        versions=machine.versions(),
-        usual=usual,
-        judged=judged,
-        widths=widths,
-        growth=growth,
-        solved=solved,
-        training=training,
-        absent=absent,
-    )
+    found = usual, judged, widths, growth, solved, training
+    return Measured(effort, about, machine.versions(), *found, absent)
 
 
 def trained(track: Any) -> dict[str, tuple[float, float]]:

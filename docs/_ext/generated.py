@@ -52,6 +52,12 @@ def claims() -> str:
     return "\n".join(rest)
 
 
+def matrix() -> str:
+    """Return what benchmarks/matrix.py found exact, wide and refused."""
+    page = Path(__file__).parents[2] / "benchmarks" / "MATRIX.md"
+    return page.read_text(encoding="utf-8").partition("\n\n")[2]
+
+
 def systems() -> str:
     """Return what the programs in examples/systems came to when they last ran."""
     saved = Path(__file__).parents[2] / "examples" / "systems" / "table.json"
@@ -274,6 +280,7 @@ _FILLERS: Final[dict[str, Callable[..., str]]] = {
         commands,
         conversions,
         family,
+        matrix,
         mechanisms,
         members,
         module,

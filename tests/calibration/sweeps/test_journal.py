@@ -60,11 +60,6 @@ def third_of(j: int, k: int) -> dict[str, object]:
     return third(k, j)
 
 
-def lone(k: int) -> int:
-    """Have one column."""
-    return k
-
-
 GRID = {"j": [0, 2], "k": range(25)}
 
 

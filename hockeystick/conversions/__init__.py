@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.conversions.convert import TARGETS, convert, lower_ends
+from hockeystick.conversions.convert import convert, lower_ends
+from hockeystick.conversions.routes import TARGETS
 
 __all__ = ["TARGETS", "convert", "lower_ends"]

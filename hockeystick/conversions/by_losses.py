@@ -1,4 +1,4 @@
-"""What the losses of a mechanism's runs say of the notions that add up: the one place that asks.
+"""What the losses of a plan's runs say of the notions that add up: the one place that asks.
 
 The least mu of one run of a known loss is where its trade-off function needs the most:
 
@@ -11,29 +11,33 @@ The least mu of one run of a known loss is where its trade-off function needs th
 
       mu = -2 Phi^-1(exp(-e/2) / 2).
 
-- Finitely many losses: f is a polygon, and ``G_mu`` is below it where it is below its vertices, so
-  that mu is the largest ``Phi^-1(P[L >= l]) - Phi^-1(Q[L >= l])`` over all losses l.
+- Integer Laplace noise at distance D with ``t = e^(-1/b)``: f is a polygon, ``G_mu`` is below it
+  where it is below its vertices ``(t^j / (1+t), t^(D+1-j) / (1+t))``, j = 1..D, and as their
+  product is the same, it is so at all where it is at the one next to the middle.
 
-A smaller mu has ``G_mu > f`` somewhere. On a sample both directions have at most the mu of the run,
-as hockey-stick divergences are jointly convex.
+- Responses of K categories: the vertices are ``(1/k, (K-1)/k)`` with ``k = e^eps + K - 1``, and its
+  mirror image.
+
+A smaller mu has ``G_mu > f`` there. On a sample both directions have at most the mu of the run, as
+hockey-stick divergences are jointly convex.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from hockeystick.accountants.base import composition_of
-from hockeystick.conversions.theorems import laplace_mu, liu_mu
+from hockeystick.conversions.theorems import laplace_mu, liu_mu, quantile_below
 from hockeystick.mechanisms import Mechanism
-from hockeystick.numerics import decimal, largest_reading, least_reading
+from hockeystick.numerics import Ball, decimal, largest_reading, least_reading
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (
-    AtomicLoss,
     CellLoss,
+    ConcentratedLoss,
     DiscreteGaussianLoss,
     DiscreteLaplaceLoss,
     GaussianLoss,
@@ -43,40 +47,29 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     Terms,
     WideDiscreteGaussianLoss,
+    attained,
 )
+from hockeystick.tradeoffs.reading import DIGITS
 
-if TYPE_CHECKING:
-    from mpmath import mpf
-
-# Losses that attain the rho of a normal distribution, and those whose rho is D_1.
-NORMAL: Final = (GaussianLoss, DiscreteGaussianLoss, WideDiscreteGaussianLoss)
-_LARGEST_AT_ORDER_1: Final = (LaplaceLoss, DiscreteLaplaceLoss, RandomizedResponsePairLoss)
-
-_DIGITS: Final = 50
-# The error of a quantile relative to 1 and its size, which is verified.
-_QUANTILE: Final = 1e-30
-# Far more than the error of a quantile in floats, relative to its size.
-_NEAR: Final = 1e-9
-# The most vertices, and the most that are computed in many digits.
-_MOST_VERTICES: Final = 2000
-_MOST_EXACT: Final = 40
+# Losses whose least rho is that of order 1, and those of one run whose least mu is known.
+_ATTAIN_RHO: Final = (
+    *(GaussianLoss, DiscreteGaussianLoss, WideDiscreteGaussianLoss, ConcentratedLoss),
+    *(LaplaceLoss, DiscreteLaplaceLoss, RandomizedResponsePairLoss),
+)
+_ATTAIN_MU: Final = (
+    *(LaplaceLoss, DiscreteLaplaceLoss),
+    *(RandomizedResponseLoss, RandomizedResponsePairLoss),
+)
 # Covers readings of the parameters.
-_OUTWARD: Final = 1.0 + 2.0**-47
-# Losses beyond which vertices are not computed.
-_LARGEST: Final = 1e6
-
-_OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
+_MU_OUTWARD: Final = 1.0 + 2.0**-47
+_OUTWARD: Final = 1.0 + 2.0**-49
 
 
 class Amount(NamedTuple):
-    """What adds up over runs, an upper bound; exact where all of them attain it.
-
-    ``losses`` are the types of the losses that it is of.
-    """
+    """What adds up over runs, an upper bound; exact where all of them attain it."""
 
     value: Fraction
     exact: bool
-    losses: frozenset[type[PrivacyLoss]]
 
 
 def mu_square_of(mechanism: Mechanism) -> Amount | None:
@@ -89,13 +82,9 @@ def mu_square_of(mechanism: Mechanism) -> Amount | None:
         UnsupportedError: If nothing is known of a part of it.
     """
     directions = composition_of(mechanism, "f-dp").directions
-    found = _worst(directions, _mu_square, (GaussianLoss,))
-    if found is None or found.exact:
-        return found
     one_run = all(sum(count for _, count in terms) <= 1 for terms in directions)
-    return found._replace(
-        exact=one_run and all(is_least(loss) for terms in directions for loss, _ in terms)
-    )
+    known = (GaussianLoss, *_ATTAIN_MU) if one_run else GaussianLoss
+    return _worst(directions, _mu_square, known)
 
 
 def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
@@ -107,13 +96,7 @@ def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
         UnsupportedError: If nothing is known of a part of it.
     """
     directions = composition_of(mechanism, "zcdp").directions
-    return _worst(directions, partial(_rho, omega=omega), (*NORMAL, *_LARGEST_AT_ORDER_1))
-
-
-def reveals(mechanism: Mechanism) -> bool:
-    """Return whether a run releases something without noise, at least with some probability."""
-    directions = composition_of(mechanism, "zcdp").directions
-    return any(any(loss.infinity_mass) for terms in directions for loss, _ in terms)
+    return _worst(directions, partial(_rho, omega=omega), _ATTAIN_RHO)
 
 
 def root_up(square: Fraction) -> float:
@@ -128,40 +111,31 @@ def root_up(square: Fraction) -> float:
     return root
 
 
-def above(value: Fraction, in_decimals: Fraction | None = None) -> float:
-    """Return the least float that is no less than an exact number >= 0, however it is read.
-
-    Args:
-        value: The number.
-        in_decimals: What it is where floats are read as the decimals that they print as; by
-            default the same. Of two readings of a sum, each is compared with its own: ``16 * 0.2``
-            is 3.2 in both, though one of the floats is above its decimal.
-    """
-    as_decimal = value if in_decimals is None else in_decimals
+def above(value: Fraction) -> float:
+    """Return the least float that is no less than an exact number >= 0, however it is read."""
     try:
-        found = float(min(value, as_decimal))
+        found = float(value)
     except OverflowError:
         return math.inf
-    while found < math.inf and (Fraction(found) < value or decimal(found) < as_decimal):
+    while found < math.inf and min(Fraction(found), decimal(found)) < value:
         found = math.nextafter(found, math.inf)
     return found
 
 
 def _worst(
-    directions: Sequence[Terms], of_loss: _OfLoss, attained: tuple[type[PrivacyLoss], ...]
+    directions: Iterable[Terms],
+    of_loss: Callable[[PrivacyLoss], Fraction | None],
+    attain: type[PrivacyLoss] | tuple[type[PrivacyLoss], ...],
 ) -> Amount | None:
-    """Return the largest sum over the runs, None where one of them is not known.
-
-    It is exact where the runs are of the losses that attain what is summed.
-    """
-    sums = []
+    """Return the largest sum over the runs, None where one of them is not known."""
+    sums, exact = [], True
     for terms in directions:
         values = [(of_loss(loss), count) for loss, count in terms]
         if any(value is None for value, _ in values):
             return None
         sums.append(sum((count * value for value, count in values if value), Fraction(0)))
-    losses = frozenset(type(loss) for terms in directions for loss, _ in terms)
-    return Amount(max(sums), all(issubclass(one, attained) for one in losses), losses)
+        exact = exact and all(isinstance(loss, attain) for loss, _ in terms)
+    return Amount(max(sums), exact)
 
 
 def _mu_square(loss: PrivacyLoss) -> Fraction | None:
@@ -172,7 +146,6 @@ def _mu_square(loss: PrivacyLoss) -> Fraction | None:
 
 
 def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:
-    """Return the rho of one run for orders below omega."""
     rho, line = loss.zcdp_rho, loss.zcdp_line()
     if rho is not None:
         return rho
@@ -181,20 +154,13 @@ def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:
     return largest_reading(line.rho)
 
 
-def is_least(loss: PrivacyLoss) -> bool:
-    """Return whether no mu below ``least_mu`` holds of one run."""
-    if isinstance(loss, RandomizedResponseLoss | DiscreteLaplaceLoss):
-        return _of_vertices(loss) < math.inf
-    return isinstance(loss, LaplaceLoss | RandomizedResponsePairLoss)
-
-
 def least_mu(loss: PrivacyLoss) -> float:
     """Return a mu with ``G_mu <= f`` for one run in either direction, rounded up; inf for none."""
     match loss:
         case LaplaceLoss():
             return laplace_mu(loss.supremum) if loss.supremum < math.inf else math.inf
         case RandomizedResponseLoss() | DiscreteLaplaceLoss():
-            return min(liu_mu(loss.supremum), _of_vertices(loss))
+            return min(liu_mu(loss.supremum), _of_vertex(loss))
         case CellLoss():
             largest = max(loss.supremum, -loss.infimum)
             by_ends = liu_mu(largest) if largest < math.inf else math.inf
@@ -204,58 +170,43 @@ def least_mu(loss: PrivacyLoss) -> float:
 
 
 @lru_cache(maxsize=256)
-def _of_vertices(loss: AtomicLoss) -> float:
-    """Return the largest mu of the vertices, rounded up; inf where they are too many."""
+def _of_vertex(loss: RandomizedResponseLoss | DiscreteLaplaceLoss) -> float:
+    """Return the mu of the vertex of f that needs the most, rounded up."""
     from hockeystick.numerics.multiprecision import mp
+    from hockeystick.precision.profiles import exact, reciprocal
 
-    count = loss.atoms().loss.size
-    if count > _MOST_VERTICES or loss.supremum > _LARGEST:
-        return math.inf
-    with working_digits(_DIGITS):
-        losses, own = loss.nodes(0, count)
-        other = [mass * mp.exp(-value) for value, mass in zip(losses, own, strict=True)]
-        missed, alarms = _sums(own[:-1]), _sums(other[:0:-1])[::-1]
-        near = _nearest(missed, alarms)
-        if len(near) > _MOST_EXACT:
-            return math.inf
-        best = max(-_least_quantile(missed[k]) - _least_quantile(alarms[k]) for k in near)
-        return float(best) * _OUTWARD
+    with working_digits(DIGITS):
+        if isinstance(loss, RandomizedResponseLoss):
+            others = loss.categories - 1
+            whole = mp.exp(exact(loss.epsilon)) + others
+            rates = 1 / whole, others / whole
+        else:
+            t, place = mp.exp(-reciprocal(loss.scale)), (loss.sensitivity + 1) // 2
+            rates = t**place / (1 + t), t ** (loss.sensitivity + 1 - place) / (1 + t)
+        return float(-sum(quantile_below(mp.log(rate)) for rate in rates)) * _MU_OUTWARD
 
 
-def _sums(masses: list[mpf]) -> list[mpf]:
-    total, found = masses[0] * 0, []
-    for mass in masses:
-        total += mass
-        found.append(total)
-    return found
+def plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
+    """Return ends of the divergence of an order, in one direction.
+
+    The lower one is that of the attained losses: where only a dominating pair is known, no data
+    need have its divergences.
+    """
+    c = order - 1.0
+    known = {loss: loss.cgf_bounds(c) for loss, _ in terms}
+    upper = math.fsum(count * (known[loss].midpoint + known[loss].radius) for loss, count in terms)
+    # What underflows is not nothing.
+    least = math.ulp(0.0) if terms else 0.0
+    return attained_divergence(terms, order, known), max(upper / c * _OUTWARD, least)
 
 
-def _nearest(missed: list[mpf], alarms: list[mpf]) -> list[int]:
-    """Return the vertices that may have the largest mu, by their two error rates."""
-    import numpy as np
-    from scipy.special import ndtri_exp
-
-    from hockeystick.numerics.multiprecision import mp
-
-    here, there = (
-        np.asarray(ndtri_exp(np.array([float(mp.log(rate)) for rate in rates])))
-        for rates in (missed, alarms)
-    )
-    mus = -here - there
-    slack = _NEAR * (1.0 + np.abs(here) + np.abs(there))
-    return [int(k) for k in np.flatnonzero(mus + slack >= float((mus - slack).max()))]
-
-
-def _least_quantile(rate: mpf) -> mpf:
-    """Return a number at most ``Phi^-1(rate)``, by Newton's steps, and verified."""
-    from scipy.special import ndtri_exp
-
-    from hockeystick.numerics.multiprecision import mp
-
-    x = mp.mpf(float(ndtri_exp(float(mp.log(rate)))))
-    for _ in range(3):
-        x -= (mp.ncdf(x) - rate) / mp.npdf(x)
-    slack = mp.mpf(_QUANTILE) * (1 + abs(x))
-    while mp.ncdf(x - slack) > rate:
-        slack *= 2
-    return x - slack
+def attained_divergence(
+    terms: Terms, order: float, known: Mapping[PrivacyLoss, Ball] | None = None
+) -> float:
+    """Return a lower bound of the divergence of an order that some data have, in one direction."""
+    c = order - 1.0
+    done = known or {}
+    balls = [(done.get(loss) or loss.cgf_bounds(c), count) for loss, count in attained(terms)]
+    # Where both are infinite, their difference is NaN, which max drops.
+    lower = math.fsum(count * max(0.0, k.midpoint - k.radius) for k, count in balls)
+    return lower / c / _OUTWARD

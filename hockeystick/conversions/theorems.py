@@ -1,13 +1,11 @@
-"""The conversions of the literature, each by the name of its authors, rounded to the safe side.
+"""The conversions of the literature, each by the name of its authors, rounded up.
 
 ``hockeystick.convert`` takes the tightest route; these are its steps and the looser textbook forms,
-for comparison. Where ``epsilon`` and ``delta`` are both keywords, exactly one is given and the
-other one is returned. What is returned is rounded up unless it says otherwise.
+for comparison. Where ``epsilon`` and ``delta`` are both keywords, exactly one is given, epsilon in
+[0, inf] or delta in (0, 1], and the other one is returned.
 
-Parameters mean the exact values of the floats, and what is outside its domain is a
-``ParameterError``: orders are finite and > 1; a divergence (tau, of order a or alpha), rho, mu and
-the epsilon of a guarantee are finite and >= 0; omega is > 1, and inf for rho-zCDP. Asked for is
-epsilon at a delta in (0, 1], or delta at an epsilon in [0, inf].
+Parameters mean the exact values of the floats: orders (a, alpha) are finite and > 1; a divergence
+(tau), rho, mu and the epsilon of a guarantee finite and >= 0; omega is > 1, and inf for rho-zCDP.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from hockeystick._validate import PARAMETERS, Domain, real
-from hockeystick.conversions.given import check_one_of_two
+from hockeystick.conversions.given import one_of_two
 from hockeystick.errors import ParameterError
 from hockeystick.notions.guarantees import DIVERGENCE, MU, OMEGA, ORDER, RHO
 from hockeystick.numerics.roots import increasing_root, minimum
@@ -31,7 +29,7 @@ from hockeystick.tradeoffs.reading import DIGITS, least_epsilon, root_epsilon, u
 if TYPE_CHECKING:
     from mpmath import mpf
 
-# Beyond what mpmath may lose in a formula, relative to its value.
+# The relative error of a quantile, which is verified.
 _MARGIN: Final = 2.0**-80
 _EPSILON: Final = PARAMETERS["epsilon"]
 
@@ -46,14 +44,7 @@ def evaluated(formula: Callable[[Any], Any]) -> float:
 
 def up_product(*factors: float) -> float:
     """Return a product of finite numbers >= 0, rounded up."""
-
-    def product(m: Any) -> Any:
-        result = m.one
-        for factor in factors:
-            result *= factor
-        return result
-
-    return evaluated(product)
+    return evaluated(lambda m: m.fprod(factors))
 
 
 def _other_of_two(
@@ -68,11 +59,8 @@ def _other_of_two(
 
 
 def _one_of_two(epsilon: object, delta: object, *, zero: bool = False) -> float:
-    check_one_of_two(epsilon, delta)
-    if epsilon is not None:
-        return real("epsilon", epsilon)
-    value = real("delta", delta)
-    if value == 0.0 and not zero:
+    value = one_of_two(epsilon, delta)
+    if value == 0.0 and epsilon is None and not zero:
         raise ParameterError("delta", delta, "a number > 0 and <= 1")
     return value
 
@@ -93,16 +81,14 @@ def kairouz_oh_viswanath(
 ) -> float:
     """Return delta of (own_epsilon, own_delta)-DP at another epsilon, or epsilon at another delta.
 
-    ``delta = own_delta + (1 - own_delta) (e^own - e^epsilon)_+ / (1 + e^own)``, the profile of the
-    worst such mechanism: exact for the class. own_delta is below 1, delta may be 0, and epsilon is
-    inf where delta < own_delta.
+    ``delta = own_delta + (1 - own_delta) (e^own - e^epsilon)_+ / (1 + e^own)``. Exact for the
+    class. own_delta is below 1, delta may be 0, and epsilon is inf where delta < own_delta.
 
     References:
         Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2017,
         theorem 2, for the worst mechanism.
 
     Example:
-        >>> from hockeystick.conversions.theorems import kairouz_oh_viswanath
         >>> round(kairouz_oh_viswanath(2, epsilon=1), 12)
         0.556769941146
     """
@@ -137,7 +123,6 @@ def balle_wang(mu: float, *, epsilon: float | None = None, delta: float | None =
         2022, corollary 2.13.
 
     Example:
-        >>> from hockeystick.conversions.theorems import balle_wang
         >>> round(balle_wang(1, delta=1e-5), 12)
         4.377178095681
     """
@@ -167,7 +152,6 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         Balle and Wang 2018, theorem 8.
 
     Example:
-        >>> from hockeystick.conversions.theorems import gaussian_mu
         >>> round(gaussian_mu(1, 1e-5), 12)
         0.268051123211
     """
@@ -194,29 +178,19 @@ def liu_mu(epsilon: float) -> float:
     """Return ``mu = 2 Phi^-1(e^eps / (1 + e^eps))``, the least with which eps-DP implies mu-GDP.
 
     ``f_eps,0`` consists of two chords from (0, 1) and (1, 0) to the kink ``(a, a)``,
-    ``a = 1 / (1 + e^eps)``. G_mu runs through the same three points, since
-    ``G_mu(a) = Phi(-Phi^-1(a) - mu) = Phi(Phi^-1(a)) = a``; being convex, it lies below both
-    chords. A smaller mu has ``G_mu(a) > a``. Hence exact for the class.
+    ``a = 1 / (1 + e^eps)``. G_mu, which is convex, runs through the same three points, and a
+    smaller mu has ``G_mu(a) > a``. Hence exact for the class.
 
     References:
         Liu et al., "Identification, Amplification and Measurement: A bridge to Gaussian
         Differential Privacy", 2022.
 
     Example:
-        >>> from hockeystick.conversions.theorems import liu_mu
         >>> round(liu_mu(1), 12)
         1.232035385345
     """
     own = _finite("epsilon", epsilon, _EPSILON)
-    if own == 0.0:
-        return 0.0
-    from hockeystick.numerics.multiprecision import mp
-
-    with working_digits(DIGITS):
-        # Phi(-mu/2) <= 1/(1 + e^eps), or erf(mu / sqrt 8) >= tanh(eps/2) where both are near 1/2.
-        if own < 1.0:
-            return _mu_of_advantage(mp.tanh(mp.mpf(own) / 2))
-        return _mu_of_log_rate(-own - mp.log1p(mp.exp(-mp.mpf(own))))
+    return _mu_of_rate(own, lambda m: -m.mpf(own) - m.log1p(m.exp(-m.mpf(own))))
 
 
 def laplace_mu(epsilon: float) -> float:
@@ -229,46 +203,41 @@ def laplace_mu(epsilon: float) -> float:
         Dong, Roth and Su 2022, proposition A.6, for the trade-off function.
 
     Example:
-        >>> from hockeystick.conversions.theorems import laplace_mu
         >>> round(laplace_mu(1), 12)
         1.030063997624
     """
     own = _finite("epsilon", epsilon, _EPSILON)
-    if own == 0.0:
+    return _mu_of_rate(own, lambda m: -m.mpf(own) / 2 - m.log(2))
+
+
+def _mu_of_rate(epsilon: float, log_rate: Callable[[Any], Any]) -> float:
+    """Return the mu of a curve that is farthest where both error rates are the same, rounded up."""
+    if epsilon == 0.0:
         return 0.0
     from hockeystick.numerics.multiprecision import mp
 
-    with working_digits(DIGITS):
-        if own < 1.0:
-            return _mu_of_advantage(-mp.expm1(-mp.mpf(own) / 2))
-        return _mu_of_log_rate(-mp.mpf(own) / 2 - mp.log(2))
+    # Next to 1/2 a rate needs the digits by which it is less.
+    with working_digits(DIGITS + max(0, math.ceil(-math.log10(epsilon)))):
+        return up(-2 * quantile_below(log_rate(mp)))
 
 
-def _mu_of_advantage(advantage: mpf) -> float:
-    """Return the least mu with ``erf(mu / sqrt 8) >= advantage``, rounded up."""
-    from hockeystick.numerics.multiprecision import mp
-
-    root, goal = mp.sqrt(8), advantage * (1 + _MARGIN)
-    return _first_float(float(root * mp.erfinv(advantage)), lambda mu: mp.erf(mu / root) >= goal)
-
-
-def _mu_of_log_rate(log_rate: mpf) -> float:
-    """Return the least mu with ``ln Phi(-mu/2)`` at most a number < -1/2, rounded up."""
+def quantile_below(log_rate: mpf) -> mpf:
+    """Return a number at most ``Phi^-1`` of a rate, by Newton's steps, and verified."""
     from scipy.special import ndtri_exp
 
     from hockeystick.numerics.multiprecision import mp
 
-    root, goal = mp.sqrt(8), log_rate * (1 + _MARGIN)
-    mu = -2.0 * float(ndtri_exp(float(log_rate)))
-    return _first_float(mu, lambda mu: mp.log(mp.erfc(mu / root) / 2) <= goal)
+    def excess(x: mpf) -> mpf:
+        return mp.log(mp.ncdf(x)) - log_rate
 
-
-def _first_float(mu: float, holds: Callable[[float], Any]) -> float:
-    """Return a float from mu upward, by growing steps, for which a condition holds."""
-    slack = math.ulp(0.5)
-    while not holds(mu):
-        mu, slack = math.nextafter(mu * (1.0 + slack), math.inf), 2.0 * slack
-    return mu
+    x, step, slack = mp.mpf(float(ndtri_exp(float(log_rate)))), mp.one, mp.zero
+    while abs(step) > slack:
+        step = excess(x) * mp.ncdf(x) / mp.npdf(x)
+        x -= step
+        slack = abs(x) * _MARGIN + 2**10 * mp.eps  # beyond what is lost next to a rate of 1/2
+    while excess(x - slack) > 0:
+        slack *= 2
+    return x - slack
 
 
 def steinke_rho(epsilon: float) -> float:
@@ -282,7 +251,6 @@ def steinke_rho(epsilon: float) -> float:
         4 and 5.
 
     Example:
-        >>> from hockeystick.conversions.theorems import steinke_rho
         >>> round(steinke_rho(1), 12)
         0.46211715726
     """
@@ -297,7 +265,6 @@ def bun_steinke_rho(epsilon: float) -> float:
         Bun and Steinke 2016, proposition 1.4.
 
     Example:
-        >>> from hockeystick.conversions.theorems import bun_steinke_rho
         >>> bun_steinke_rho(1)
         0.5
     """
@@ -314,7 +281,6 @@ def response_divergence(epsilon: float, order: float) -> float:
         Bun and Steinke 2016, proposition 3.3, whose form with hyperbolic sines is the same.
 
     Example:
-        >>> from hockeystick.conversions.theorems import response_divergence
         >>> round(response_divergence(1, 2), 12)
         0.735325664056
     """
@@ -339,7 +305,6 @@ def mironov(
         Mironov, "Renyi Differential Privacy", CSF 2017, proposition 3.
 
     Example:
-        >>> from hockeystick.conversions.theorems import mironov
         >>> round(mironov(10, 1, delta=1e-5), 6)
         2.279214
     """
@@ -362,7 +327,6 @@ def canonne_kamath_steinke(
         proposition 12; Balle, Barthe, Gaboardi, Hsu and Sato 2020, theorem 21.
 
     Example:
-        >>> from hockeystick.conversions.theorems import canonne_kamath_steinke
         >>> round(canonne_kamath_steinke(2, 0.5, epsilon=0.5), 12)
         0.25
     """
@@ -391,7 +355,6 @@ def asoodeh(
         theorem 3, for one order of the pair.
 
     Example:
-        >>> from hockeystick.conversions.theorems import asoodeh
         >>> round(asoodeh(2, 0.5, epsilon=0.5), 12)
         0.19273716917
     """
@@ -410,7 +373,6 @@ def bun_steinke(rho: float, *, epsilon: float | None = None, delta: float | None
         Bun and Steinke, "Concentrated Differential Privacy", 2016, proposition 1.3.
 
     Example:
-        >>> from hockeystick.conversions.theorems import bun_steinke
         >>> round(bun_steinke(0.5, delta=1e-5), 9)
         5.298525912
     """
@@ -430,7 +392,6 @@ def bun_dwork_rothblum_steinke(
         2018, lemma 6.
 
     Example:
-        >>> from hockeystick.conversions.theorems import bun_dwork_rothblum_steinke
         >>> round(bun_dwork_rothblum_steinke(0.1, 5, delta=1e-5), 9)
         3.378231366
     """
@@ -462,7 +423,6 @@ def canonne_kamath_steinke_concentrated(
         Canonne, Kamath and Steinke 2020, corollary 13.
 
     Example:
-        >>> from hockeystick.conversions.theorems import canonne_kamath_steinke_concentrated
         >>> round(canonne_kamath_steinke_concentrated(0.5, delta=1e-5), 9)
         4.728386985
     """
@@ -477,8 +437,7 @@ def canonne_kamath_steinke_concentrated(
     unit = 0.5 * math.log(max(-math.log(at), 0.1) / r)
     high = min(unit + 10.0, math.log(w - 1.0) if w < math.inf else math.inf)
     c = math.exp(minimum(cost, min(unit, high) - 10.0, high, tolerance=1e-9))
-    order = min(max(1.0 + c, 1.0 + math.ulp(1.0)), w)
-    order = min(order, sys.float_info.max)
+    order = min(max(1.0 + c, 1.0 + math.ulp(1.0)), w, sys.float_info.max)
     best = min((a for a in (order, w) if a < math.inf), key=lambda a: cost(math.log(a - 1.0)))
     return canonne_kamath_steinke(best, up_product(r, best), delta=delta)
 

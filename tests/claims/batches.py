@@ -20,13 +20,9 @@ def limiting_delta(
 
 
 @way
-def limiting_delta_with_its_error(
-    *, noise_multiplier: float, epochs: int, epsilon: float, side: int
-) -> Found:
+def limiting_delta_with_its_error(*, epochs: int, **given: Any) -> Found:
     """Return the same and ``e^-E``, which is to tend to 0 for the approximation to be tight."""
-    limit = limiting_delta(
-        noise_multiplier=noise_multiplier, epochs=epochs, epsilon=epsilon, side=side
-    )
+    limit = limiting_delta(epochs=epochs, **given)
     most = float(limit.value) + math.exp(-epochs)
     return Found(most, most, "approximation", "delta")
 
@@ -41,13 +37,9 @@ def resampled_delta(
 
 
 @way
-def gaussian_of_the_same_variation(
-    *, noise_multiplier: float, epochs: int, batches: int, epsilon: float
-) -> Found:
+def gaussian_of_the_same_variation(*, epsilon: float, **given: Any) -> Found:
     """Return delta of the ``G_mu`` that has the same delta at epsilon = 0: mu is what is free."""
-    variation = resampled_delta(
-        noise_multiplier=noise_multiplier, epochs=epochs, batches=batches, epsilon=0.0
-    )
+    variation = resampled_delta(epsilon=0.0, **given)
     ends = [
         float(_profile(2 * mp.sqrt(2) * mp.erfinv(mp.mpf(end)), epsilon))
         for end in (variation.lower, variation.upper)

@@ -61,17 +61,9 @@ def strong_mu(*, clients: int, **client: Any) -> Found:
 
 
 @way
-def limiting_delta(
-    *, noise_multiplier: float, examples: int, batch_size: int, steps: int, epsilon: float
-) -> Found:
+def limiting_delta(*, steps: int, epsilon: float, **client: Any) -> Found:
     """Return delta of the limit in theorem 2."""
-    one = limiting_mu(
-        noise_multiplier=noise_multiplier,
-        batch_size=batch_size,
-        examples=examples,
-        local_steps=steps,
-        rounds=1,
-    )
+    one = limiting_mu(local_steps=steps, rounds=1, **client)
     value = float(delta_of(GDP(one.upper), epsilon=epsilon).estimate)
     return Found(value, value, "approximation", "delta")
 
@@ -106,21 +98,15 @@ def mean_ratio_of_mu(
     examples: int,
 ) -> float:
     """Return the mean over the rows of a table of one limiting mu over another."""
+
+    def mu_of(**of_one: Any) -> Any:
+        return limiting_mu(examples=examples, **of_one).upper
+
+    own = {"batch_size": batch_size, "local_steps": local_steps}
+    other = {"batch_size": other_batch_size, "local_steps": other_local_steps}
     ratios = [
-        limiting_mu(
-            noise_multiplier=noise,
-            batch_size=batch_size,
-            examples=examples,
-            local_steps=local_steps,
-            rounds=mine,
-        ).upper
-        / limiting_mu(
-            noise_multiplier=noise,
-            batch_size=other_batch_size,
-            examples=examples,
-            local_steps=other_local_steps,
-            rounds=others,
-        ).upper
+        mu_of(noise_multiplier=noise, rounds=mine, **own)
+        / mu_of(noise_multiplier=noise, rounds=others, **other)
         for noise, mine, others in zip(noise_multipliers, rounds, other_rounds, strict=True)
     ]
     return math.fsum(ratios) / len(ratios)

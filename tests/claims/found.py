@@ -23,12 +23,9 @@ Kind = Literal["exact", "proven", "approximation"]
 @final
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A number that lies between two ends, and what kind of knowledge that is.
+    """A number between two ends, proven; or a formula's value in floats; or an approximation.
 
-    Of kind "proven" the number is between the ends, rounding included. Of kind "exact" it is a
-    formula's value in floating point, right to some 1e-14 of itself, and of kind "approximation"
-    the ends are the approximation itself, of which nothing is proven. The quantity says in words
-    what the number is; it is empty where the claim says it.
+    The quantity says in words what the number is; it is empty where the claim says it.
     """
 
     lower: float
@@ -89,5 +86,4 @@ def proven(value: Any, quantity: str = "") -> Found:
 
 
 def between(lower: float, upper: float, quantity: str = "") -> Found:
-    """Return a proven interval."""
     return Found(lower, upper, "proven", quantity)

@@ -1,12 +1,13 @@
 """Gaussian noise: calibration, profile, losses, errors; concentrated privacy; two queries."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.calibration import clipping_noise, joint_noise
-from hockeystick.mechanisms import Gaussian, PrivateCovariance
+from hockeystick.mechanisms import Gaussian, Mechanism, PrivateCovariance
 from hockeystick.notions import GDP
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.roots import increasing_root
@@ -22,9 +23,14 @@ def classical_delta(*, epsilon: float, delta: float, sensitivity: float = 1.0) -
     The noise is in units of the sensitivity that it is meant for, of which the true one is a part.
     """
     noise = math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon / sensitivity
-    # Round-off of the formula: four operations, and ln of a number far from 1.
-    most = delta_of(Gaussian(noise * (1.0 - 1e-14)), epsilon=epsilon)
-    least = delta_of(Gaussian(noise * (1.0 + 1e-14)), epsilon=epsilon)
+    return delta_around(Gaussian, noise, epsilon)
+
+
+def delta_around(made: Callable[[float], Mechanism], noise: float, epsilon: float) -> Found:
+    """Return delta, whatever round-off the noise has: that of few operations and a logarithm."""
+    least, most = (
+        delta_of(made(noise * (1.0 + part)), epsilon=epsilon) for part in (1e-14, -1e-14)
+    )
     return between(float(least.lower), float(most), "delta")
 
 
@@ -75,9 +81,7 @@ def covariance_delta(*, epsilon: float, delta: float, radius: float, columns: in
     ``c = sqrt(2 ln(1.25/delta))``, p the norm that records are clipped to.
     """
     noise = math.sqrt(2.0 * math.log(1.25 / delta)) / (epsilon * radius)
-    most = delta_of(PrivateCovariance(noise * (1.0 - 1e-14), columns), epsilon=epsilon)
-    least = delta_of(PrivateCovariance(noise * (1.0 + 1e-14), columns), epsilon=epsilon)
-    return between(float(least.lower), float(most), "delta")
+    return delta_around(lambda size: PrivateCovariance(size, columns), noise, epsilon)
 
 
 @way
@@ -138,24 +142,9 @@ def success(
 
 
 @way
-def success_of_the_bound(
-    *, queries: int, squared_sensitivity: float, epsilon: float, delta: float, failure: float
-) -> Found:
+def success_of_the_bound(*, failure: float, **given: Any) -> Found:
     """Return the same at the bound as printed."""
-    bound = bound_as_printed(
-        queries=queries,
-        squared_sensitivity=squared_sensitivity,
-        epsilon=epsilon,
-        delta=delta,
-        failure=failure,
-    )
-    found = success(
-        queries=queries,
-        squared_sensitivity=squared_sensitivity,
-        epsilon=epsilon,
-        delta=delta,
-        bound=bound,
-    )
+    found = success(bound=bound_as_printed(failure=failure, **given), **given)
     # The bound's own round-off moves the probability by less than this.
     return Found(found.lower * (1 - 1e-9), found.upper * (1 + 1e-9), "proven", found.quantity)
 

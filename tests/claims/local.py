@@ -5,10 +5,10 @@ from fractions import Fraction
 from itertools import combinations_with_replacement as multisets
 from typing import Any
 
-from hockeystick.accountants import delta as delta_of
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.multiprecision import mp
 from tests.claims.found import Found, between, proven, way
+from tests.claims.gaussian import delta_around
 
 
 @way
@@ -80,11 +80,7 @@ def average_delta(*, users: int, epsilon: float, delta: float) -> Found:
     It is ``2 ln(1.25/delta)/(n epsilon^2)``, and a report that is between 0 and 1 has n times it.
     """
     variance = 2.0 * math.log(1.25 / delta) / (users * epsilon**2)
-    noise = math.sqrt(users * variance)
-    least, most = (
-        delta_of(Gaussian(noise * (1.0 + part)), epsilon=epsilon) for part in (1e-14, -1e-14)
-    )
-    return between(float(least.lower), float(most), "delta")
+    return delta_around(Gaussian, math.sqrt(users * variance), epsilon)
 
 
 def _excesses(outputs: int, shift: int, epsilon: float) -> list[Fraction]:

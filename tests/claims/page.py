@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Final
 
 from hockeystick.numerics import numerals
-from tests.claims import Checked, Found, Verdict, catalogue
+from tests.claims import Checked, Found, Verdict, documents
 
 _HEAD: Final = (
     "# Published figures, checked",
@@ -20,21 +20,7 @@ _HEAD: Final = (
 )
 _COLUMNS: Final = ("claim", "paper", "own", "certified", "verdict")
 _DIGITS: Final = 6
-_COUNTED: Final = {
-    Verdict.REPRODUCES: "reproduces",
-    Verdict.CONSISTENT: "consistent",
-    Verdict.ONLY_WITH: "only with a condition",
-    Verdict.DIFFERS: "does not reproduce",
-    Verdict.INVALID: "invalid",
-    Verdict.UNDECIDED: "undecided",
-}
-_BOUNDS: Final = {
-    "equals": "{}",
-    "multiple-of": "{}",
-    "at-most": "<= {}",
-    "at-least": ">= {}",
-    "for-all": "= {}",
-}
+_BOUNDS: Final = {"at-most": "<= {}", "at-least": ">= {}", "for-all": "= {}"}
 
 
 def markdown_page(checked: Sequence[Checked]) -> str:
@@ -45,11 +31,12 @@ def markdown_page(checked: Sequence[Checked]) -> str:
 def _lines(checked: Sequence[Checked]) -> Iterator[str]:
     yield from _HEAD
     for key, group in groupby(checked, key=lambda one: one.claim.document):
-        rows, document = list(group), catalogue().documents[key]
+        rows, document = list(group), documents()[key]
         counts = Counter(row.verdict for row in rows)
-        each = [f"{_COUNTED[verdict]} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
-        yield from ("", f"## {document.title}", "")
-        yield f"{document.authors}; {document.published}. {len(rows)} claims: {', '.join(each)}."
+        each = [f"{verdict} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+        yield from ("", f"## {document['title']}", "")
+        told = f"{document['authors']}; {document['published']}. {len(rows)} claims"
+        yield f"{told}: {', '.join(each)}."
         yield from ("", _row(_COLUMNS), _row("---" for _ in _COLUMNS))
         for one in rows:
             yield _row(_cells(one))
@@ -80,7 +67,7 @@ def _numbers(row: Checked) -> tuple[str, str, str]:
     """
     claim = row.claim
     own, certified = _own(row), "-" if row.certified is None else _shown(row.certified)
-    paper = _BOUNDS[claim.relation].format(claim.published or "own")
+    paper = _BOUNDS.get(claim.relation, "{}").format(claim.published or "own")
     if claim.relation == "multiple-of":
         return paper, f"multiples of {own}", certified
     if claim.relation == "equals":
@@ -90,11 +77,10 @@ def _numbers(row: Checked) -> tuple[str, str, str]:
 
 def _own(row: Checked) -> str:
     """Return the own value, and its quantity where it is another one than the certified one's."""
-    own, certified = row.own, row.certified
-    if own is None:
+    if row.own is None:
         return "-"
-    same = certified is not None and own.quantity == certified.quantity
-    return _value(own) if same else _shown(own)
+    same = row.certified is not None and row.own.quantity == row.certified.quantity
+    return _value(row.own) if same else _shown(row.own)
 
 
 def _without(row: Checked, found: Found | None) -> str:
@@ -112,9 +98,8 @@ def _value(found: Found) -> str:
     if found.kind == "approximation":
         return f"~{_rounded(found.upper)}"
     narrow = abs(found.upper) * 10.0**-_DIGITS
-    if found.lower == found.upper or found.kind == "exact":
-        return _rounded(found.upper)
-    if math.isfinite(found.upper) and found.upper - found.lower <= narrow:
+    known = found.lower == found.upper or found.kind == "exact"
+    if known or (math.isfinite(found.upper) and found.upper - found.lower <= narrow):
         return _rounded(found.upper)
     return f"{_outward(found.lower, up=False)} to {_outward(found.upper, up=True)}"
 

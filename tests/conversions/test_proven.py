@@ -1,6 +1,5 @@
 """Laws, lower ends and theorems of conversions: above the truth, by closed forms."""
 
-import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.conversions import convert, lower_ends, theorems
+from hockeystick.conversions import convert, lower_ends
 from hockeystick.conversions import theorems as t
 from hockeystick.mechanisms import Exponential
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
@@ -73,51 +72,19 @@ def test_a_chain_never_beats_the_direct_route(source: Notion, middle: str) -> No
                     assert long >= short * (1 - 1e-9), (source, step, target, last)
 
 
-LADDERS: list[list[Notion]] = [
-    [PureDP(e) for e in (1e-6, 0.1, 1, 3, 40)],
-    [ApproxDP(0.5, d) for d in (0.0, 1e-9, 1e-3, 0.2)],
-    [ApproxDP(e, 1e-3) for e in (0.0, 0.1, 2)],
-    [GDP(m) for m in (1e-4, 0.3, 1, 5)],
-    [ZCDP(r) for r in (1e-6, 0.01, 0.5, 4, 100)],
-    [TCDP(r, 5) for r in (1e-4, 0.1, 2)],
-    [TCDP(0.3, w) for w in (50, 4, 2.5)],
-    [RenyiDP({4: d}) for d in (1e-5, 0.1, 1, 6)],
-    [RenyiDP({3: 0.4, 9: 0.8}), RenyiDP({3: 0.4}), RenyiDP({2.9: 0.4})],
-    [FDP(hs.tradeoffs.GaussianTradeOff(m)) for m in (0.01, 0.5)],
-]
-
-
-@pytest.mark.parametrize("ladder", LADDERS, ids=str)
-@pytest.mark.parametrize("target", NOTIONS)
-def test_conversions_are_monotone_in_every_parameter(ladder: list[Notion], target: str) -> None:
-    for given in {**ASKED, "TCDP": [{"omega": 2.2}], "RenyiDP": [{"orders": [1.5, 2]}]}.get(
-        target, [{}]
-    ):
-        found = [converted(source, target, given) for source in ladder]
-        known = [numbers(one) for one in found if one is not None]
-        for less, more in itertools.pairwise(known):
-            assert all(a <= b * (1 + 1e-9) + 1e-300 for a, b in zip(less, more, strict=True))
-
-
+@pytest.mark.parametrize("omega", [math.inf, 1.5, 5.0])
 @pytest.mark.parametrize("rho", [1e-4, 0.5, 50.0])
-@pytest.mark.parametrize("delta", [0.05, 1e-5, 1e-100])
+@pytest.mark.parametrize("delta", [0.05, 1e-100])
 def test_concentrated_privacy_costs_more_than_the_gaussian_and_less_than_by_the_textbook(
-    rho: float, delta: float
+    rho: float, delta: float, omega: float
 ) -> None:
-    epsilon = convert(ZCDP(rho), ApproxDP, delta=delta).epsilon
-    gaussian = theorems.balle_wang(math.sqrt(2 * rho) * (1 - 1e-15), delta=delta)
-    textbook = theorems.canonne_kamath_steinke_concentrated(rho, delta=delta)
+    epsilon = convert(TCDP(rho, omega), ApproxDP, delta=delta).epsilon
+    gaussian = t.balle_wang(math.sqrt(2 * rho) * (1 - 1e-15), delta=delta)
+    textbook = t.canonne_kamath_steinke_concentrated(rho, omega, delta=delta)
     assert gaussian <= epsilon <= textbook * (1 + 1e-14)
-    assert textbook <= theorems.bun_steinke(rho, delta=delta)
-
-
-@pytest.mark.parametrize(("rho", "omega"), [(0.1, 5.0), (0.1, 50.0), (2.0, 1.5)])
-def test_truncation_costs_less_than_by_the_textbook(rho: float, omega: float) -> None:
-    epsilon = convert(TCDP(rho, omega), ApproxDP, delta=1e-5).epsilon
-    textbook = theorems.canonne_kamath_steinke_concentrated(rho, omega, delta=1e-5)
-    assert convert(ZCDP(rho), ApproxDP, delta=1e-5).epsilon <= epsilon * (1 + 1e-12)
-    assert epsilon <= textbook
-    assert textbook <= theorems.bun_dwork_rothblum_steinke(rho, omega, delta=1e-5) * (1 + 1e-15)
+    first = t.bun_dwork_rothblum_steinke(rho, omega, delta=delta)
+    assert textbook <= first * (1 + 1e-15)
+    assert omega < math.inf or first == t.bun_steinke(rho, delta=delta)
 
 
 @pytest.mark.parametrize("rho", [0.02, 0.5, 4.0])
@@ -151,8 +118,6 @@ def test_no_release_with_two_outcomes_under_the_line_exceeds_delta(
         (hs.DiscreteGaussian(10) ** 102, 0.51),
         (hs.Gaussian(10) ** 30 @ hs.DiscreteGaussian(10) ** 70, 0.5),
         (hs.Gaussian(10) ** 100 @ hs.ZCDP(0.25), 0.75),
-        # 0.2 as a float is above 1/5, and 16 times of it as much above 16/5.
-        (hs.ZCDP(0.2) ** 16, 3.2),
         (Exponential(0.5) ** 30, 0.9375),
     ],
 )
@@ -189,19 +154,14 @@ def test_bounded_losses_need_the_slope_of_small_orders() -> None:
     assert rho == pytest.approx(truth, rel=1e-9)
 
 
-def test_parts_that_are_worst_for_different_records_are_a_bound_together() -> None:
+def test_parts_that_are_worst_for_different_records_cost_what_one_record_pays() -> None:
     halves = hs.Parallel((hs.Gaussian(1.0), hs.Gaussian(2.0)), split="halves")
     other = hs.Parallel((hs.Gaussian(2.0), hs.Gaussian(1.0)), split="halves")
-    same, mixed = (
-        convert(plan, RenyiDP, orders=2) for plan in (halves @ hs.Gaussian(2.0), halves @ other)
-    )
-    assert same.origin is not None
-    assert mixed.origin is not None
-    assert (same.origin.kind, mixed.origin.kind) == ("exact", "bound")
-    (low,) = lower_ends(halves @ other, mixed)
+    mixed = convert(halves @ other, RenyiDP, orders=2)
     # Whoever is in the first half pays 1 + 1/4 at order 2, and so does everybody else.
-    assert low == pytest.approx(1.25, rel=1e-12)
-    assert mixed.divergences[0][1] == pytest.approx(2.0, rel=1e-12)
+    assert mixed.divergences[0][1] == pytest.approx(1.25, rel=1e-12)
+    assert mixed.origin is not None
+    assert mixed.origin.kind == "exact"
 
 
 @pytest.mark.parametrize(
@@ -283,26 +243,6 @@ def test_the_best_conversion_beats_the_textbook_ones_and_its_inverse_agrees(
     assert t.asoodeh(order, tau, epsilon=best) <= delta * (1 + 1e-9)
     if best > 0.0:
         assert t.asoodeh(order, tau, epsilon=best * (1 - 1e-9)) > delta * (1 - 1e-13)
-
-
-@pytest.mark.parametrize("epsilon", [1e-300, 1e-9, 1e-3, 0.01, 1.0, 30.0, 700.0])
-def test_the_kink_of_the_polygon_lies_on_the_gaussian_curve(epsilon: float) -> None:
-    mu = t.liu_mu(epsilon)
-    with mp.workdps(360 if epsilon < 1e-200 else 60):
-        kink = 1 / (1 + mp.exp(mp.mpf(epsilon)))
-        # G_mu(a) <= a iff Phi(-mu/2) <= a
-        assert mp.ncdf(-mp.mpf(mu) / 2) <= kink
-        assert mp.ncdf(-mp.mpf(mu) * (1 - mp.mpf(2) ** -44) / 2) > kink
-
-
-@pytest.mark.parametrize("epsilon", [1e-8, 0.2, 1.0, 5.0, 50.0])
-def test_no_divergence_of_randomized_response_is_above_the_line_of_zcdp(epsilon: float) -> None:
-    rho = t.steinke_rho(epsilon)
-    assert rho <= t.bun_steinke_rho(epsilon)
-    orders = [1 + 10.0**k for k in range(-6, 7)]
-    for order in orders:
-        assert t.response_divergence(epsilon, order) <= rho * order * (1 + 1e-15)
-    assert t.response_divergence(epsilon, orders[0]) >= rho * (1 - 1e-5)
 
 
 def test_the_worst_approximate_release_meets_the_formula() -> None:

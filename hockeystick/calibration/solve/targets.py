@@ -14,8 +14,8 @@ from hockeystick._validate import Domain, one_of
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
+from hockeystick.conversions.by_losses import plan_divergence
 from hockeystick.conversions.convert import convert
-from hockeystick.conversions.to_renyi import plan_divergence
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP

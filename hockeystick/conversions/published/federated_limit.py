@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from hockeystick.accountants.limits import limiting_mu
-from hockeystick.conversions.published.shuffling import delta_of_limit, epsilon_of_limit
+from hockeystick.conversions.published.shuffling import of_limit
 from hockeystick.mechanisms import LocalTraining, PriFedSync
 from hockeystick.privacy_loss import FixedSizeGaussianLoss, GaussianLoss, PrivacyLoss
-from hockeystick.results import Approximate
-
-_NAME: Final = "federated-limit"
+from hockeystick.results import Approximate, Quantity
 
 
 def limit_mu(plan: PriFedSync) -> float:
@@ -55,8 +52,7 @@ def limit_epsilon(plan: PriFedSync, delta: float) -> Approximate:
         >>> print(limit_epsilon(hs.federated.PriFedSync(clients=local, rounds=93), delta=1e-5))
         epsilon ~ 14.6393 at delta = 1e-05 (approximation, no guarantee; federated-limit, ...)
     """
-    about = {"adjacency": plan.adjacency, "assumptions": plan.assumptions}
-    return epsilon_of_limit(limit_mu(plan), delta, _NAME, **about)
+    return _of_limit(plan, "epsilon", delta)
 
 
 def limit_delta(plan: PriFedSync, epsilon: float) -> Approximate:
@@ -72,8 +68,12 @@ def limit_delta(plan: PriFedSync, epsilon: float) -> Approximate:
         >>> print(limit_delta(hs.federated.PriFedSync(clients=local, rounds=10), epsilon=2.0))
         delta ~ 0 at epsilon = 2 (approximation, no guarantee; federated-limit, replace-one)
     """
+    return _of_limit(plan, "delta", epsilon)
+
+
+def _of_limit(plan: PriFedSync, quantity: Quantity, at: float) -> Approximate:
     about = {"adjacency": plan.adjacency, "assumptions": plan.assumptions}
-    return delta_of_limit(limit_mu(plan), epsilon, _NAME, **about)
+    return of_limit(limit_mu(plan), quantity, at, "federated-limit", **about)
 
 
 def _mu_of(local: LocalTraining, rounds: int) -> float:

@@ -7,12 +7,9 @@ an adversary who sees the batches that of ``RevealedSample(...) ** rounds``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
-from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
-from hockeystick.accountants.base import Interval
+from hockeystick._validate import Domain, choice, count, real, whole_numbers
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
@@ -21,30 +18,25 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP, ApproxDP
 from hockeystick.numerics import decimal
-from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, StrongerClonesLoss, Terms
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, StrongerClonesLoss
 from hockeystick.privacy_loss.local import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.results import Approximate, Certified, Quantity
 
-_DELTA: Final = Domain(
+OPEN_DELTA: Final = Domain(
     symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
 )
 _EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, high_open=True, typical=(0.01, 20))
 _EPOCHS: Final = Domain(symbol="E", low=0.5, high=math.inf, high_open=True, typical=(1, 500))
-_RUNS: Final = whole_numbers("E", 0, (1, 500))
-_SIZE: Final = whole_numbers("g", 1, (1, 100))
 _SIDE: Final = Domain(symbol="s", low=-1, high=1, typical=(-1, 1), whole=True)
 _NOISE: Final = Domain(
     symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
 )
-_LOCAL: Final = Domain(
-    symbol="eps_0", low=LEAST_EPSILON, high=MOST_EPSILON, typical=(0.1, 8), low_open=False
-)
+_LOCAL: Final = Domain(symbol="eps_0", low=LEAST_EPSILON, high=MOST_EPSILON, typical=(0.1, 8))
 _ANY_LOCAL: Final = Domain(symbol="eps_0", low=0, high=300, typical=(0.1, 8))
 _USERS: Final = Domain(symbol="n", low=2, high=10**9, typical=(100, 10**7), whole=True)
 _MANY: Final = whole_numbers("n", 1, (100, 10**7))
 # Of the formulas, a few roundings of a few units in the last place each.
 _OUTWARD: Final = 2.0**-46
-_NAME: Final = "shuffling-limit"
 
 
 def limit_epsilon(
@@ -52,15 +44,13 @@ def limit_epsilon(
 ) -> Approximate:
     """Return epsilon by the published approximation for epochs over resampled or shuffled data.
 
-    It is that of a Gaussian with ``mu = sqrt((1 + side/sqrt(2 E)) E) / noise_multiplier``, where
-    ``side`` is 1 or -1: the spread ``sqrt(E/2)`` of the number of hits is taken once. Half an epoch
-    with ``side`` -1 has mu = 0.
+    It is that of a Gaussian with ``mu = sqrt((1 + side/sqrt(2 E)) E) / noise_multiplier``: the
+    spread ``sqrt(E/2)`` of the number of hits is taken once.
 
     Guarantees:
-        None, on either side. For batches drawn afresh in each round, whose members an adversary
-        sees, epsilon at small delta is larger for few epochs than with ``side = 1``, and smaller
-        for many; shuffled data are hit exactly once in each epoch, which is
-        ``mu = sqrt(E)/noise_multiplier`` exactly for such an adversary.
+        None, on either side. To an adversary who sees the members of batches drawn afresh, epsilon
+        at small delta is larger for few epochs than with ``side = 1``, and smaller for many; of
+        shuffled epochs it is that of ``mu = sqrt(E)/noise_multiplier`` exactly.
 
     Args:
         noise_multiplier: Standard deviation of the noise over the largest change of a batch's sum,
@@ -77,7 +67,8 @@ def limit_epsilon(
         >>> print(limit_epsilon(3.0, epochs=10, delta=1e-5))
         epsilon ~ 5.23415 at delta = 1e-05 (approximation, no guarantee; shuffling-limit)
     """
-    return epsilon_of_limit(_limiting_mu(noise_multiplier, epochs, side), delta, _NAME)
+    mu = _limiting_mu(noise_multiplier, epochs, side)
+    return of_limit(mu, "epsilon", delta, "shuffling-limit")
 
 
 def limit_delta(
@@ -89,29 +80,25 @@ def limit_delta(
         >>> print(limit_delta(3.0, epochs=10, epsilon=5.0))
         delta ~ 0.0000233015 at epsilon = 5 (approximation, no guarantee; shuffling-limit)
     """
-    return delta_of_limit(_limiting_mu(noise_multiplier, epochs, side), epsilon, _NAME)
+    mu = _limiting_mu(noise_multiplier, epochs, side)
+    return of_limit(mu, "delta", epsilon, "shuffling-limit")
 
 
 def shuffled_group(
     inner: Gaussian, epochs: int, size: int, clipping: Clipping | str = Clipping.INDIVIDUAL
 ) -> GDP:
-    """Return what shuffled epochs cost a group of several examples.
+    """Return what shuffled epochs cost a group of several examples: mu, rounded up.
 
-    With z the noise multiplier, at most g of an epoch's batches hold examples of the group, and
-
-    - where a batch's sum is clipped as a whole, each of them changes by no more than it would for
-      one example: ``mu = sqrt(g E) / z``;
+    - Where a batch's sum is clipped as a whole, at most g of an epoch's batches change, each as for
+      one example: ``mu = sqrt(g E) / z``, z being the noise multiplier;
     - where each example is clipped, j examples of the group in one batch change its sum j times as
-      much, ``sum j^2 <= g^2``, and they may all be in one: ``mu = g sqrt(E) / z``.
+      much, and they may all be in one: ``mu = g sqrt(E) / z``.
 
-    The published ``sqrt(g E) / z`` is for batch clipping; for individual clipping it is only about
-    right where the group is much smaller than the number of batches, and no bound. The account of
-    ``Shuffled(...).for_group(g) ** E`` is one, and hardly larger there.
+    ``sqrt(g E) / z`` is published, and is no bound for individual clipping; the account of
+    ``Shuffled(...).for_group(g) ** E`` is one, and hardly larger for small groups.
 
     Guarantees:
-        An upper bound of what any two data sets that differ in the group lose, mu rounded up: given
-        which batch each example is in, both are compositions of Gaussians. No epochs have mu = 0;
-        noise multiplier 0 has mu = inf, inf has 0.
+        An upper bound: given which batch each example is in, both are compositions of Gaussians.
 
     Args:
         inner: The noise on a batch's sum, in units of the largest change that one example makes:
@@ -128,9 +115,9 @@ def shuffled_group(
         >>> print(shuffled_group(hs.Gaussian(4.0), epochs=4, size=9, clipping="batch"))
         1.5-GDP release
     """
-    runs = _validate.count("epochs", epochs, _RUNS)
-    group = _validate.count("size", size, _SIZE)
-    whole = _validate.choice("clipping", clipping, Clipping) is Clipping.BATCH
+    runs = count("epochs", epochs, whole_numbers("E", 0, (1, 500)))
+    group = count("size", size, whole_numbers("g", 1, (1, 100)))
+    whole = choice("clipping", clipping, Clipping) is Clipping.BATCH
     noise = inner.noise_multiplier
     if runs == 0 or noise == math.inf:
         return GDP(0.0)
@@ -140,28 +127,24 @@ def shuffled_group(
 
 
 def _limiting_mu(noise_multiplier: float, epochs: float, side: int) -> float:
-    noise = _validate.real("noise_multiplier", noise_multiplier, _NOISE)
-    passes = _validate.real("epochs", epochs, _EPOCHS)
-    way = _validate.count("side", side, _SIDE)
+    noise = real("noise_multiplier", noise_multiplier, _NOISE)
+    passes = real("epochs", epochs, _EPOCHS)
+    way = count("side", side, _SIDE)
     return math.sqrt(max(passes + way * math.sqrt(0.5 * passes), 0.0)) / noise
 
 
-def epsilon_of_limit(mu: float, delta: float, accountant: str, **about: Any) -> Approximate:
-    """Return epsilon of ``G_mu`` as what a limit theorem says: an approximation."""
-    at = _validate.real("delta", delta, _DELTA)
-    value = ClosedForm().epsilon_of(_run(mu), at).estimate if 0.0 < mu < math.inf else mu
-    return Approximate(value, quantity="epsilon", accountant=accountant, at=at, **about)
-
-
-def delta_of_limit(mu: float, epsilon: float, accountant: str, **about: Any) -> Approximate:
-    """Return delta of ``G_mu`` as what a limit theorem says: an approximation."""
-    at = _validate.real("epsilon", epsilon, _EPSILON)
-    value = ClosedForm().delta_of(_run(mu), at).estimate if 0.0 < mu < math.inf else min(mu, 1.0)
-    return Approximate(value, quantity="delta", accountant=accountant, at=at, **about)
-
-
-def _run(mu: float) -> Terms:
-    return ((GaussianLoss(1.0 / mu), 1),)
+def of_limit(
+    mu: float, quantity: Quantity, at: float, accountant: str, **about: Any
+) -> Approximate:
+    """Return epsilon or delta of ``G_mu`` as what a limit theorem says: an approximation."""
+    if quantity == "epsilon":
+        given, value = real("delta", at, OPEN_DELTA), mu
+    else:
+        given, value = real("epsilon", at, _EPSILON), min(mu, 1.0)
+    if 0.0 < mu < math.inf:
+        ask = ClosedForm().epsilon_of if quantity == "epsilon" else ClosedForm().delta_of
+        value = ask(((GaussianLoss(1.0 / mu), 1),), given).estimate
+    return Approximate(value, quantity=quantity, accountant=accountant, at=given, **about)
 
 
 def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certified:
@@ -171,10 +154,9 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
     the pair has ``delta(epsilon) = (1 + e^epsilon) E[(tau S/T - tanh(epsilon/2))_+]``.
 
     Guarantees:
-        Both ends are proven for the pair. The upper end holds for every epsilon_0-DP randomizer and
-        all data, as that of ``ShuffledReports``; the lower end is the pair's, which particular
-        randomizers need not reach: it says how much of the upper end is due to rounding. Epsilon is
-        0 where delta is at least the total variation of the pair.
+        Both ends are proven for the pair, the upper one for every epsilon_0-DP randomizer and all
+        data, as that of ``ShuffledReports``; particular randomizers need not reach the lower one.
+        Epsilon is 0 where delta is at least the total variation of the pair.
 
     Args:
         randomizer_epsilon: epsilon_0, from 10^-6 to 20.
@@ -189,8 +171,8 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
         >>> print(f"between {found.lower:.4f} and {found.upper:.4f}")
         between 0.1182 and 0.1182
     """
-    at = _validate.real("delta", delta, _DELTA)
-    return _certified(randomizer_epsilon, users, "epsilon", at, lambda t: PRV().epsilon_of(t, at))
+    at = real("delta", delta, OPEN_DELTA)
+    return _certified(randomizer_epsilon, users, "epsilon", at)
 
 
 def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certified:
@@ -202,21 +184,18 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
         >>> print(f"{clones_delta(1.0, users=200, epsilon=0.4).upper:.8g}")
         9.7242811e-08
     """
-    at = _validate.real("epsilon", epsilon)
-    return _certified(randomizer_epsilon, users, "delta", at, lambda t: PRV().delta_of(t, at))
+    at = real("epsilon", epsilon)
+    return _certified(randomizer_epsilon, users, "delta", at)
 
 
-def _certified(
-    local: float, users: int, quantity: Quantity, at: float, read: Callable[[Terms], Interval]
-) -> Certified:
-    own = _validate.real("randomizer_epsilon", local, _LOCAL)
-    count = _validate.count("users", users, _USERS)
-    above, below = (StrongerClonesLoss(own, 2, count, side) for side in (True, False))
-    found = read(((DominatedLoss(above, below), 1),)).ordered()
+def _certified(local: float, users: int, quantity: Quantity, at: float) -> Certified:
+    own = real("randomizer_epsilon", local, _LOCAL)
+    size = count("users", users, _USERS)
+    above, below = (StrongerClonesLoss(own, 2, size, side) for side in (True, False))
+    terms = ((DominatedLoss(above, below), 1),)
+    ask = PRV().epsilon_of if quantity == "epsilon" else PRV().delta_of
     return Certified(
-        found.lower,
-        found.estimate,
-        found.upper,
+        *ask(terms, at).ordered(),
         quantity=quantity,
         accountant="stronger clones",
         adjacency=Adjacency.REPLACE_ONE,
@@ -232,9 +211,8 @@ def hiding_among_clones(randomizer_epsilon: float, users: int, delta: float) -> 
 
     Guarantees:
         An upper bound under replace-one, rounded up and at most epsilon_0, for every epsilon_0-DP
-        randomizer, where ``n >= 16 e^epsilon_0 ln(4/delta)``.
-        The theorem asks for ``ln(2/delta)`` there, its authors' code for ``ln(4/delta)``: the
-        stricter condition is used.
+        randomizer, where ``n >= 16 e^epsilon_0 ln(4/delta)``, as its authors' code has it; the
+        theorem asks for ``ln(2/delta)``.
 
     Args:
         randomizer_epsilon: epsilon_0, in [0, 300].
@@ -249,11 +227,10 @@ def hiding_among_clones(randomizer_epsilon: float, users: int, delta: float) -> 
         >>> print(hiding_among_clones(4.0, users=100_000, delta=1e-6).epsilon)
         0.53463399165...
     """
-    own, count, at = _checked(randomizer_epsilon, users, delta)
+    own, size, at = _checked(randomizer_epsilon, users, delta)
     odds, log = math.exp(own), math.log(4.0) - math.log(at)
-    _enough(count, 16.0 * odds * log)
-    size = 8.0 * math.sqrt(odds * log / count) + 8.0 * odds / count
-    return _guarantee(own, size, at)
+    _enough(size, 16.0 * odds * log)
+    return _guarantee(own, 8.0 * math.sqrt(odds * log / size) + 8.0 * odds / size, at)
 
 
 def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -> ApproxDP:
@@ -268,10 +245,7 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
     ``e^(-m/4) <= delta/2``, and by Hoeffding's ``s > 1 + sqrt(2 C ln(2/delta))`` as much.
     Elsewhere ``s <= 1 + C/2``, so that ``t - tau s >= C/2``, and the bound decreases in C.
 
-    Guarantees:
-        As ``hiding_among_clones``, where the condition on m holds.
-
-    Arguments and errors are those of ``hiding_among_clones``.
+    Guarantees, arguments and errors are those of ``hiding_among_clones``, under this condition.
 
     References:
         Feldman, McMillan and Talwar 2023 (arXiv 2208.04591), for the pair; the constants are those
@@ -281,18 +255,18 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
         >>> print(f"{stronger_clones_bound(4.0, users=100_000, delta=1e-6).epsilon:.6f}")
         0.400074
     """
-    own, count, at = _checked(randomizer_epsilon, users, delta)
+    own, size, at = _checked(randomizer_epsilon, users, delta)
     odds, log = math.exp(own), math.log(2.0) - math.log(at)
-    _enough(count, 1.0 + 8.0 * (odds + 1.0) * log)
-    half = (count - 1) / (odds + 1.0)
+    _enough(size, 1.0 + 8.0 * (odds + 1.0) * log)
+    half = (size - 1) / (odds + 1.0)
     return _guarantee(own, math.sqrt(32.0 * log / half) + 4.0 / half, at)
 
 
 def _checked(local: float, users: int, delta: float) -> tuple[float, int, float]:
     return (
-        _validate.real("randomizer_epsilon", local, _ANY_LOCAL),
-        _validate.count("users", users, _MANY),
-        _validate.real("delta", delta, _DELTA),
+        real("randomizer_epsilon", local, _ANY_LOCAL),
+        count("users", users, _MANY),
+        real("delta", delta, OPEN_DELTA),
     )
 
 

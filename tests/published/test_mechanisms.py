@@ -1,0 +1,214 @@
+"""Figures of the literature on sampling, private averaging, last iterates and tuning."""
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
+from hockeystick.privacy_loss.selection.tuning import PoissonTuningLoss
+
+
+def ends(plan: hs.Mechanism) -> tuple[float, float]:
+    """Return mu of the Gaussian mechanisms below and above."""
+    loss = cast(Any, dominating_pair(plan).removing)
+    known = isinstance(loss, DominatedLoss)
+    return (loss.attained.mu, loss.dominating.mu) if known else (loss.mu, loss.mu)
+
+
+STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 1.0}
+# Variances 1/2 and 10, and 0.16 and 4, as standard deviations.
+HALF, TEN = math.sqrt(0.5), math.sqrt(10.0)
+
+
+def test_gopa_on_a_complete_graph_is_almost_central_noise() -> None:
+    low, high = ends(hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.complete(100)))
+    assert low == pytest.approx(0.254900000776464618932461414462, rel=1e-15)
+    assert high == low
+    assert (
+        ends(hs.mechanisms.GOPA(4.0, 0.0, hs.mechanisms.Graph(1)))[0] == 0.25
+    )  # the mean's noise, by one who is trusted
+
+
+@pytest.mark.parametrize(
+    ("graph", "mu"),
+    [
+        (hs.mechanisms.Graph.path(10), 0.640700647255927319247597087072),
+        (hs.mechanisms.Graph.cycle(10), 0.525056716344549408871826807746),
+    ],
+    ids=str,
+)
+def test_gopa_on_a_path_and_a_cycle(graph: hs.mechanisms.Graph, mu: float) -> None:
+    low, high = ends(hs.mechanisms.GOPA(HALF, TEN, graph))
+    assert low == pytest.approx(mu, rel=1e-13)
+    assert high == pytest.approx(mu, rel=1e-13)
+
+
+@pytest.mark.parametrize(("position", "divergence"), [(1, 4e-5), (1000, 0.04)])
+def test_amplification_by_iteration_has_the_divergences_of_its_theorem(
+    position: int, divergence: float
+) -> None:
+    # Feldman, Mironov, Talwar and Thakurta 2018, theorem 23: 2 alpha L^2 / (s^2 (n + 1 - t)).
+    loss = dominating_pair(hs.mechanisms.NoisyIterations(10.0, 1000, position, **STEPS)).removing
+    above = loss.dominating if isinstance(loss, DominatedLoss) else loss
+    mu = cast(GaussianLoss, above).mu
+    assert 2 * mu**2 / 2 == pytest.approx(divergence, rel=1e-14)
+
+
+def test_the_walk_on_the_complete_graph() -> None:
+    # With p = 2/n. The count of Cyffers and Bellet 2022, p = 1/n, gives 3.862652581086e-3: there
+    # two contributions between which no observer sees the model are taken to have noise each.
+    with mp.workdps(30):
+        p = mp.mpf(2) / 100
+        terms = (p * (1 - p) ** (i - 1) * mp.exp(mp.mpf(24) / 100 / i) for i in range(1, 4000))
+        series = float(mp.log(mp.fsum(terms)) / 3)
+    assert series == pytest.approx(6.64257908043004446e-3, rel=1e-14, abs=0)
+    loss = dominating_pair(hs.mechanisms.TokenWalk(10.0, 100, **STEPS)).removing
+    assert isinstance(loss, DominatedLoss)
+    found = loss.cgf_bounds(3.0)
+    assert series <= (found.midpoint + found.radius) / 3 <= 1.03 * series
+    assert 3.862652581086e-3 < found.midpoint / 3 < 0.08
+
+
+@pytest.mark.parametrize("order", [2, 8])
+def test_the_pair_costs_less_than_the_general_bound(order: int) -> None:
+    """Wang, Balle and Kasiviswanathan 2019, theorem 9, for the Gaussian and integer orders."""
+    rate, mu = 0.01, 1.0
+    pair = dominating_pair(hs.FixedSizeSubsampled(hs.Gaussian(1.0), 10, 1000)).removing
+    assert pair is not None
+
+    def curve(at: float) -> float:
+        return 0.5 * at * mu * mu
+
+    least = min(4.0 * math.expm1(curve(2)), 2.0 * math.exp(curve(2)))
+    total = rate**2 * math.comb(order, 2) * least
+    total += sum(
+        rate**j * math.comb(order, j) * 2.0 * math.exp((j - 1) * curve(j))
+        for j in range(3, order + 1)
+    )
+    known = pair.cgf_bounds(order - 1.0)
+    assert known.midpoint + known.radius < 0.6 * math.log1p(total)
+
+
+def test_sampling_with_replacement_has_the_rate_and_the_profile_of_its_theorem() -> None:
+    """Balle, Barthe and Gaboardi 2018, theorem 10: n = 1000, m = 10, base GDP(0.5), eps = 1."""
+    gamma = -math.expm1(10 * math.log1p(-1e-3))
+    assert gamma == pytest.approx(0.00995511979025179012, rel=1e-14)
+    epsilon = math.log1p(gamma * math.expm1(1.0))
+    assert epsilon == pytest.approx(0.0169610462140018167, rel=1e-14)
+    found = hs.delta(hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(2.0), 10, 1000), epsilon)
+    assert found.lower < 7.33886400959e-5 <= found.upper
+    assert found.upper == pytest.approx(7.33886400959e-5, rel=1e-3)
+
+
+def test_the_same_noise_and_batches_cost_ten_times_as_much_without_poisson_sampling() -> None:
+    """Lebeda et al. 2024: epsilon about 1 under Poisson sampling, above 10 at a fixed size."""
+    plan: dict[str, Any] = {
+        "examples": 100_000,
+        "batch_size": 100,
+        "steps": 10_000,
+        "noise_multiplier": 0.7,
+    }
+    poisson = hs.epsilon(hs.DPSGD(**plan), 1e-6)
+    fixed = hs.epsilon(hs.DPSGD(**plan, sampling="fixed-size", adjacency="add-remove"), 1e-6)
+    assert isinstance(poisson, hs.Certified)
+    assert isinstance(fixed, hs.Certified)
+    assert 0.5 < poisson.upper < 2.5
+    assert fixed.lower > 10.0
+
+
+# Bok, Su and Altschuler 2024: images of norm 8 with a constant 1, clipped gradients of norm 5.
+SQUARE, NORM, STEP_SIZE = 65.0, 5.0, 0.05
+MNIST: dict[str, Any] = {
+    "examples": 60_000,
+    "batch_size": 1500,
+    "step_size": STEP_SIZE,
+    "smoothness": SQUARE / 2 + 0.004,
+}
+
+
+def run(strength: float, epochs: int) -> hs.Mechanism:
+    return hs.mechanisms.LastIterate(3.0, 40 * epochs, convexity=strength, **MNIST)
+
+
+@pytest.mark.parametrize(
+    ("strength", "epochs", "here", "renyi"),
+    [
+        (0.002, 50, 4.34, 5.82),
+        (0.002, 100, 5.60, 7.61),
+        (0.002, 200, 7.58, 9.88),
+        (0.004, 50, 4.32, 5.61),
+        (0.004, 100, 5.51, 7.00),
+        (0.004, 200, 7.09, 8.38),
+    ],
+)
+def test_logistic_regression_in_cycles_beside_renyi_divergences(
+    strength: float, epochs: int, here: float, renyi: float
+) -> None:
+    found = hs.epsilon(run(strength, epochs), 1e-5)
+    assert round(found.lower, 2) == round(found.upper, 2) == here
+    c, n = 1 - STEP_SIZE * strength, 40
+    rest = c ** (n - 2) * (1 - c**2) / (1 - c**n) ** 2 * (1 - c ** (n * (epochs - 1)))
+    known = hs.epsilon(hs.ZCDP((2 / 3) ** 2 / 2 * (1 + rest)), 1e-5).upper
+    assert round(known, 2) == renyi
+    assert found.upper < known < hs.epsilon(hs.Gaussian(1.5) ** epochs, 1e-5).lower
+
+
+def test_a_step_with_clipped_softmax_gradients_may_drive_models_apart() -> None:
+    # One image in all places of the batch: its ten scores move along themselves.
+    def step(scores: Any) -> Any:
+        shares = np.exp(scores - scores.max())
+        error = shares / shares.sum() - np.eye(10)[0]
+        clipped = error * min(1.0, NORM / (math.sqrt(SQUARE) * float(np.linalg.norm(error))))
+        return (1 - STEP_SIZE * 0.002) * scores - STEP_SIZE * SQUARE * clipped
+
+    scores = np.log([15.8, 3.1, 2.9, 1.6, 2.5, 3.2, 3.3, 59.6, 2.6, 5.3])
+    columns = [(step(scores + 1e-4 * e) - step(scores - 1e-4 * e)) / 2e-4 for e in np.eye(10)]
+    worst = 0.05 * np.linalg.svd(np.array(columns).T)[2][0]
+    apart = np.linalg.norm(step(scores + worst) - step(scores - worst))
+    assert apart > 1.02 * np.linalg.norm(2 * worst)
+
+
+# Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022, for runs
+# that are 0.1-zCDP: theorem 2 for a geometric number of mean 10, and theorem 6 for a Poisson one,
+# which gives 2.76327 at order 5, with a delta that an order near 3.399 implies; the best one,
+# 3.374, gives 2.76309, and the bound here is sharper than the theorem.
+RUN = hs.ZCDP(0.1)
+
+
+def divergence(plan: hs.Mechanism, order: float) -> float:
+    ((_, found),) = hs.convert(plan, hs.RenyiDP, orders=order).divergences
+    return found
+
+
+def test_theorem_2_at_order_10() -> None:
+    tuned = hs.mechanisms.RandomStopping(
+        RUN, hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(10)
+    )
+    truth = 2.97525315298568200347
+    assert truth <= divergence(tuned, 10.0) <= truth * (1 + 1e-12)
+
+
+def poisson() -> PoissonTuningLoss:
+    """The loss of a Poisson number of runs of mean 10."""
+    loss: Any = dominating_pair(
+        hs.mechanisms.RandomStopping(RUN, hs.mechanisms.tuning.Poisson(10))
+    ).removing
+    assert isinstance(loss, PoissonTuningLoss)
+    return loss
+
+
+def test_theorem_6_at_order_5_with_the_best_delta() -> None:
+    found = 0.5 + poisson().log_factor(4.0) / 4.0
+    truth = 2.76309208104664738
+    assert truth <= found <= truth * (1 + 1e-12)
+    # What is computed takes the chance of no run into account.
+    with mp.workdps(30):
+        w, c = mp.exp(2), mp.exp(4 * (mp.mpf(truth) - mp.mpf("0.5")))
+        sharper = mp.log(1 + c * (w - 1)) / 4
+    assert divergence(
+        hs.mechanisms.RandomStopping(RUN, hs.mechanisms.tuning.Poisson(10)), 5.0
+    ) == pytest.approx(float(sharper), rel=1e-12)

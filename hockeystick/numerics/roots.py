@@ -114,22 +114,14 @@ def falling_root(function: Precise, goal: mpf) -> mpf:
 
     with working_digits(20):
         start = increasing_root(excess, 0.0, stride=2.0, tolerance=1e-9)
-    low, high = _bracket(function, goal, mp.exp(start))
-    return _by_false_position(lambda x: function(x) - goal, low, high)
-
-
-def _bracket(function: Precise, goal: mpf, near: mpf) -> tuple[mpf, mpf]:
-    """Return an x at which a falling function is above the goal, and one at which it is not."""
-    from hockeystick.numerics.multiprecision import mp
-
-    low = high = near
+    low = high = mp.exp(start)
     slack = mp.mpf(10) ** -8
     while function(low) <= goal:
         low, slack = low * (1 - slack), min(2 * slack, mp.mpf("0.5"))
     slack = mp.mpf(10) ** -8
     while function(high) > goal:
         high, slack = high * (1 + slack), 2 * slack
-    return low, high
+    return _by_false_position(lambda x: function(x) - goal, low, high)
 
 
 def _by_false_position(function: Precise, low: mpf, high: mpf) -> mpf:

@@ -85,7 +85,7 @@ WRONG = [
     ),
     ("solve 'Laplace() @ Laplace()' --epsilon 2", "The plan leaves out scale and scale; give all"),
     ("solve 'Laplace() ** 9' --parameter count", "The plan leaves out scale, and --parameter is"),
-    ("solve steps=10 --epsilon 2", "DPSGD needs noise_multiplier"),
+    ("solve steps=10 --epsilon 2", "batch_size or rate must be given"),
     ("solve 'SparseVector()' --epsilon 2", "SparseVector needs threshold_scale"),
     ("solve 'DiscreteGaussian(sensitivity=1.4142)' --target 'ZCDP(0.1)'", "each changed by 1"),
     ("convert 'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),

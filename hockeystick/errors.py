@@ -31,6 +31,9 @@ def _shown(value: object) -> str:
 class HockeystickError(Exception):
     """The base of every exception that the library raises on purpose."""
 
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
 
 class ParameterError(HockeystickError, ValueError):
     """A parameter lies outside its domain.
@@ -89,9 +92,6 @@ class InfeasibleError(HockeystickError):
         self.lower = lower
         self.upper = upper
 
-    def __str__(self) -> str:
-        return str(self.args[0])
-
 
 class UnsupportedError(HockeystickError):
     """The accountant knows no analysis for a part of the plan.
@@ -141,7 +141,7 @@ class BudgetExhausted(HockeystickError):  # noqa: N818 - named as the guarantee 
 
 
 class PlanFileError(HockeystickError):
-    """A plan file cannot be read, or does not describe a plan."""
+    """A plan file cannot be read, or does not describe a plan; ``args`` has all that is wrong."""
 
 
 class AnswerError(HockeystickError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from numbers import Number
@@ -69,36 +69,31 @@ def no_number(kind: _Kind) -> _Kind:
     return kind
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Answer(ABC):
     """What a proven interval and an approximation both say of themselves."""
 
     _: KW_ONLY
     quantity: Answered
     accountant: str
-    adjacency: Adjacency | None
-    assumptions: tuple[str, ...]
-    at: float | None
+    adjacency: Adjacency | None = None
+    assumptions: tuple[str, ...] = ()
+    at: float | None = None
 
-    def __init__(
-        self,
-        quantity: object,
-        accountant: object,
-        adjacency: object,
-        assumptions: Iterable[object],
-        at: object,
-    ) -> None:
-        if not isinstance(accountant, str) or not accountant:
-            raise ParameterError("accountant", accountant, "an accountant's name")
-        sentences = () if isinstance(assumptions, str) else tuple(assumptions)
-        if isinstance(assumptions, str) or not all(isinstance(text, str) for text in sentences):
-            raise ParameterError("assumptions", assumptions, "a tuple of sentences")
-        neighbours = None if adjacency is None else choice("adjacency", adjacency, Adjacency)
-        of = one_of("quantity", quantity, tuple(_DOMAINS))
-        if at is not None and of not in _WHERE:
-            raise ParameterError("at", at, f"None for {of}")
-        self._set(quantity=of, accountant=str(accountant), adjacency=neighbours)
-        self._set(assumptions=sentences, at=None if at is None else real("at", at, _WHERE[of][1]))
+    def __post_init__(self) -> None:
+        if not isinstance(self.accountant, str) or not self.accountant:
+            raise ParameterError("accountant", self.accountant, "an accountant's name")
+        given: Any = self.assumptions
+        sentences = () if isinstance(given, str) else tuple(given)
+        if isinstance(given, str) or not all(isinstance(text, str) for text in sentences):
+            raise ParameterError("assumptions", given, "a tuple of sentences")
+        of = one_of("quantity", self.quantity, tuple(_DOMAINS))
+        if self.at is not None and of not in _WHERE:
+            raise ParameterError("at", self.at, f"None for {of}")
+        at = None if self.at is None else real("at", self.at, _WHERE[of][1])
+        if self.adjacency is not None:
+            self._set(adjacency=choice("adjacency", self.adjacency, Adjacency))
+        self._set(quantity=of, accountant=str(self.accountant), assumptions=sentences, at=at)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -145,7 +140,7 @@ class _Answer(ABC):
 
 @final
 @no_number
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Certified(_Answer):
     """An epsilon, a delta, or what sums them up, as a proven interval: lower <= truth <= upper.
 
@@ -155,9 +150,9 @@ class Certified(_Answer):
         what ``float(answer)`` returns. An unknown upper end is inf (epsilon, mu) or 1 (delta,
         regret); an unknown lower end is 0.
 
-        An interval is neither below nor above a number that it holds: ``<``, ``== 2.0``, ``max``,
-        ``round`` and arithmetic raise a TypeError; use ``answer.upper`` or ``f"{answer:.3f}"``,
-        which rounds up. ``"%.3f" % answer`` rounds to the nearest, perhaps below what is proven.
+        ``<``, ``== 2.0``, ``max``, ``round`` and arithmetic raise a TypeError; use ``answer.upper``
+        or ``f"{answer:.3f}"``, which rounds up. ``"%.3f" % answer`` rounds to the nearest, perhaps
+        below what is proven.
 
     Args:
         lower: Proven lower bound, a float; an ``mpmath.mpf`` where more digits were asked for.
@@ -185,21 +180,10 @@ class Certified(_Answer):
     estimate: float
     upper: float
 
-    def __init__(
-        self,
-        lower: float,
-        estimate: float,
-        upper: float,
-        *,
-        quantity: Answered,
-        accountant: str,
-        adjacency: Adjacency | str | None = None,
-        assumptions: Iterable[str] = (),
-        at: float | None = None,
-    ) -> None:
-        _Answer.__init__(self, quantity, accountant, adjacency, assumptions, at)
-        for name, value in {"lower": lower, "estimate": estimate, "upper": upper}.items():
-            self._set(**{name: _exact_number(name, value, quantity)})
+    def __post_init__(self) -> None:
+        _Answer.__post_init__(self)
+        for name in ("lower", "estimate", "upper"):
+            self._set(**{name: _exact_number(name, getattr(self, name), self.quantity)})
         if not self.lower <= self.estimate:
             raise ParameterError("lower", self.lower, f"at most the estimate, {self.estimate!r}")
         if not self.estimate <= self.upper:
@@ -253,7 +237,7 @@ def is_wide(answer: Certified) -> bool:
 
 @final
 @no_number
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Approximate(_Answer):
     """An epsilon or a delta that nothing proves: never to be quoted as a guarantee.
 
@@ -275,18 +259,9 @@ class Approximate(_Answer):
 
     value: float
 
-    def __init__(
-        self,
-        value: float,
-        *,
-        quantity: Answered,
-        accountant: str,
-        adjacency: Adjacency | str | None = None,
-        assumptions: Iterable[str] = (),
-        at: float | None = None,
-    ) -> None:
-        _Answer.__init__(self, quantity, accountant, adjacency, assumptions, at)
-        self._set(value=_exact_number("value", value, quantity))
+    def __post_init__(self) -> None:
+        _Answer.__post_init__(self)
+        self._set(value=_exact_number("value", self.value, self.quantity))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer ready for JSON, in the form of ``Certified.as_dict``."""

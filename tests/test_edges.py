@@ -24,8 +24,6 @@ def upper(answer: hs.Certified | hs.Approximate) -> float:
 
 @dataclass(frozen=True)
 class Edge:
-    """What a plan costs at an edge, by every accountant that proves something."""
-
     name: str
     plan: hs.Mechanism
     quantity: str
@@ -98,26 +96,15 @@ def test_noise_0_shows_the_record_with_the_chance_of_being_sampled_at_all(steps:
     assert answer.relative_width < 1e-9
 
 
-def test_delta_0_costs_only_what_adding_can_lose_where_removing_is_impossible_to_see() -> None:
-    assert upper(hs.epsilon(hs.Gaussian(INF) @ sampled(1.0, 0.0), 0.0)) == 0.0
-    assert upper(hs.epsilon(STEP, 0.0)) == INF
-
-
 @pytest.mark.parametrize(
     "value",
     [None, 3, "plan", [STEP], hs.Gaussian, object()],
     ids=lambda value: type(value).__name__,
 )
-def test_only_a_mechanism_is_a_plan(value: Any) -> None:
-    for call in (
-        lambda: hs.epsilon(value, 1e-5),
-        lambda: hs.delta(value, 1.0),
-        lambda: hs.compare(value, delta=1e-5),
-    ):
-        with pytest.raises(
-            hs.errors.ParameterError, match=r"^plan must be a mechanism( \(.*\))?; got "
-        ):
-            call()
+@pytest.mark.parametrize("ask", [hs.epsilon, hs.delta])
+def test_only_a_mechanism_is_a_plan(value: Any, ask: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^plan must be a mechanism.*; got "):
+        ask(value, 0.1)
 
 
 @pytest.mark.parametrize("parts", [(), [], None, 3, (STEP, None), ("a",)])

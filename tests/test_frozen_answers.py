@@ -106,17 +106,11 @@ def test_an_answer_may_only_become_narrower_around_the_truth(after: str, right: 
 @pytest.mark.parametrize(
     ("question", "before", "after", "said"),
     [
-        (
-            "delta(x, 2.0)",
-            "0.5<0.5<0.50000000001 prv",
-            "0.4999999999<0.5<0.5 prv",
-            "a little wider",
-        ),
-        ("delta(x, 2.0)", "0.5<0.5<0.50000000001 prv", "0.499999999<0.5<0.5 prv", "moved"),
+        ("delta(x, 2.0)", "0.7<0.7<0.7 prv", "0.6999999999<0.7<0.7 prv", "a little wider"),
+        ("delta(x, 2.0)", "0.7<0.7<0.7 prv", "0.699999999<0.7<0.7 prv", "moved"),
         ("delta(x, 2.0)", "0.5<0.5<0.5 prv", "0.5000000001<0.5000000001<0.5000000002 prv", "moved"),
         ("delta(x, 0.5)", "0.5<0.5<0.5 prv", "0.4999999999<0.5<0.5 prv", "moved"),
         ("delta(x, 2.0)", "1<1<1 prv", "1<1<1.0000000001 prv", "moved"),
-        ("delta(x, 2.0)", "0<0<1e-300 prv", "-1e-310<0<1e-300 prv", "moved"),
         ("delta(x, digits=20)", "0.7<0.7<0.7 prv", "0.6999999999<0.7<0.7 prv", "moved"),
         ("delta(x, tolerance=1e-10)", "0.7<0.7<0.7 prv", "0.6999999999<0.7<0.7 prv", "moved"),
         ("epsilon(x, 2.0)", "0.7<0.7<0.7 prv", "0.7<0.7<inf prv", "moved"),

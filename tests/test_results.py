@@ -24,18 +24,11 @@ INF = math.inf
 def certified(
     lower: Any, estimate: Any, upper: Any, quantity: Any = "epsilon", **more: Any
 ) -> Certified:
-    """Return an interval with the metadata filled in."""
     return Certified(lower, estimate, upper, quantity=quantity, accountant="contour", **more)
 
 
 def approximate(value: Any, quantity: Any = "epsilon", **more: Any) -> Approximate:
-    """Return an approximation with the metadata filled in."""
     return Approximate(value, quantity=quantity, accountant="gdp", **more)
-
-
-def digits_of(text: str) -> int:
-    """Return how many significant digits a decimal has."""
-    return len(text.split("e")[0].replace(".", "").lstrip("0"))
 
 
 def printed(answer: Certified) -> tuple[str, ...]:
@@ -68,21 +61,15 @@ def exact(text: str) -> float | Fraction:
         ((1, "2", 3), "estimate"),
         ((1, True, 1), "estimate"),
         ((1, 1, 1 + 0j), "upper"),
+        # A float would round these, perhaps across the truth.
+        ((Fraction(1, 3), 1, 2), "lower"),
+        ((0, 1, 2**53 + 1), "upper"),
     ],
 )
 def test_an_interval_that_is_none_is_refused_by_the_name_of_its_end(ends: Any, name: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be ") as caught:
         certified(*ends)
     assert caught.value.name == name
-
-
-def test_an_end_that_a_float_would_round_is_refused_because_rounding_might_cross_the_truth() -> (
-    None
-):
-    with pytest.raises(ParameterError, match=r"^lower must be .*, exactly a float; got "):
-        certified(Fraction(1, 3), 1, 2)
-    with pytest.raises(ParameterError, match=r"^upper must be .*, exactly a float; got "):
-        certified(0, 1, 2**53 + 1)
 
 
 @pytest.mark.parametrize("upper", [1 + 2**-52, INF, mpmath.mpf(2)])
@@ -149,18 +136,6 @@ def test_the_printed_interval_contains_the_interval(ends: Any) -> None:
     assert headline >= min(answer.lower if is_narrow else answer.upper, exact(repr(answer.upper)))
 
 
-@given(st.floats(min_value=1e-300, max_value=1e300), st.integers(1, 1000))
-def test_ends_that_differ_are_printed_apart_and_close_ones_in_at_most_17_digits(
-    lower: Any, ulps: Any
-) -> None:
-    upper = lower
-    for _ in range(ulps):
-        upper = math.nextafter(upper, INF)
-    _, printed_lower, printed_upper = printed(certified(lower, lower, upper))
-    assert exact(printed_lower) < exact(printed_upper)
-    assert digits_of(printed_upper) <= 17
-
-
 def exact_mpf(value: Any) -> Fraction:
     mantissa, exponent = value.man_exp
     return int(mantissa) * Fraction(2) ** int(exponent)
@@ -218,9 +193,3 @@ def test_an_answer_is_equal_to_answers_alone_and_never_silently_unequal_to_a_num
         assert answer not in (None, "2", ())
         assert {answer: 1}[copy.copy(answer)] == 1
     assert certified(1, 2, 3, at=1e-5) != certified(1, 2, 3, at=1e-6)
-
-
-@pytest.mark.parametrize("accountant", ["", None, 3])
-def test_an_answer_without_an_accountant_is_refused(accountant: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^accountant must be an accountant's name; got "):
-        Certified(1, 1, 1, quantity="epsilon", accountant=accountant)

@@ -1,14 +1,10 @@
 """What is slow is measured, a share of it is drawn, and what cannot run here says so."""
 
-import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
-from configparser import ConfigParser
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -126,29 +122,3 @@ def test_in_ci_nothing_but_extras_skips_itself(tmp_path: Path) -> None:
     assert "1 failed, 1 skipped in" in said
     assert "skipped, and not marked extras" in said
     assert "no matplotlib" in said
-
-
-@cache
-def _imported() -> frozenset[str]:
-    found: set[str] = set()
-    for folder in ("hockeystick", "tests", "benchmarks"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_bytes())):
-                if isinstance(node, ast.Import):
-                    found |= {name.name.partition(".")[0] for name in node.names}
-                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                    found.add(node.module.partition(".")[0])
-    return frozenset(found) - sys.stdlib_module_names
-
-
-def test_the_type_checker_never_looks_into_a_package_that_may_be_missing() -> None:
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg", encoding="utf-8")
-    skipped = {
-        package.removesuffix(".*")
-        for title, section in setup.items()
-        if title.startswith("mypy-") and section.get("follow_imports") == "skip"
-        for package in title.removeprefix("mypy-").split(",")
-    }
-    present = {package for package in _imported() if package not in EXTRAS and find_spec(package)}
-    assert _imported() - present <= skipped

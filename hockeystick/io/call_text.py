@@ -1,8 +1,7 @@
 """Plans and numbers as they are written in Python: parsed by Python's own parser, and never run.
 
-A call becomes a table, as plan files have it. Only these are taken from a text: calls with numbers,
-texts, sequences of them and each other; ``**`` with a count, ``@``, brackets, and numbers computed
-of others, ``2 * sqrt(3)``.
+A call becomes a table, as plan files have it. A text may have calls with numbers, texts, sequences
+of them and each other; ``**`` with a count, ``@``, brackets, and numbers computed of others.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from inspect import Parameter
 from typing import Any, Final, NoReturn
 
 from hockeystick.errors import PlanFileError
@@ -42,25 +40,12 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 _MARKS: Final = ("/", "sqrt(", "log(", "ln(", "exp(", "**", "Fraction(")
 # Keys of texts, in which nothing is computed.
 _TEXTS: Final = ("title", "source", "notes", "split")
-# The largest power of integers that is computed exactly, and no base needs more bits.
-_LARGEST_POWER: Final = 64
-_BITS: Final = 64
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    """Return a power; of floats, unless it is of integers and small."""
-    both = isinstance(base, int) and isinstance(exponent, int)
-    if both and 0 <= exponent <= _LARGEST_POWER and base.bit_length() <= _BITS:
-        return base**exponent
-    return float(base) ** float(exponent)
-
-
 _OPERATORS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.Pow: _power,
+    ast.Pow: lambda base, exponent: float(base) ** float(exponent),
 }
 
 
@@ -73,9 +58,8 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
     """Return the plan that a text writes out, as it would be written in Python. Nothing is run.
 
     Edge cases:
-        Rooms may be left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may be
-        computed, as ``256 / 60_000``, ``2 * sqrt(3)`` or ``log(3)``, with ``+ - * / **``: it is the
-        float that Python computes; ``Fraction(1, 3)`` is exact.
+        Rooms may be left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. Numbers may be
+        computed in floats, ``256 / 60_000`` or ``log(3)``; ``Fraction(1, 3)`` is exact.
 
     Args:
         text: A call such as ``ZCDP(rho=0.5)``, or calls with ``@``, ``**`` and brackets; at most
@@ -231,19 +215,15 @@ class _Reader:
             name = _MODULES.sub("", name)
             name = {make.__qualname__: one for one, make in known.items()}.get(name, name)
         make = maker(name, known, field or "mechanism or notion")
-        by_place = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        names = [one.name for one in parameters_of(make).values() if one.kind in by_place]
-        if len(node.args) > len(names):
-            takes = f"at most {len(names)} values without a name: {', '.join(names)}"
-            raise PlanFileError(f"{name} takes {takes}; got {len(node.args)}")
-        table: dict[str, Any] = {"kind" if field in KINDS else "mechanism": name}
-        named = ((one.arg, one.value) for one in node.keywords)
-        for key, value in (*zip(names, node.args, strict=False), *named):
-            if key is None:
-                raise PlanFileError(f"{name} takes each parameter written out, without **")
-            if key in table:
-                raise PlanFileError(f"{name}.{key} is given twice")
-            table[key] = self.value(value, key)
+        parameters = parameters_of(make)
+        places = [key for key, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
+        named: list[tuple[Any, ast.expr]] = [(one.arg, one.value) for one in node.keywords]
+        given = [*zip(places, node.args, strict=False), *named]
+        tag = "kind" if field in KINDS else "mechanism"
+        table = {tag: name, **{key: self.value(value, key) for key, value in given}}
+        if len(table) <= len(node.args) + len(named) or None in table:
+            once = f"each once, {len(places)} at most without a name"
+            raise PlanFileError(f"{name} takes {', '.join(parameters)}: {once}")
         return table
 
     def _refuse(self, node: ast.expr | None, why: str = "may not stand here") -> NoReturn:

@@ -19,38 +19,18 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from hockeystick import _validate
+from hockeystick import _validate, tradeoffs
 from hockeystick._validate import PARAMETERS, Domain, whole_numbers
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io.vocabulary import (
-    ALTERNATIVES,
-    KINDS,
-    RELEASES,
-    RUN_COUNTS,
-    SCHEDULES,
-    STRATEGIES,
-    Blanks,
-    Maker,
-    maker,
-    parameters_of,
-    refuse_unknown,
-    required_by,
-)
+from hockeystick.io import vocabulary
+from hockeystick.io.vocabulary import KINDS, RELEASES, Blanks, Maker, maker, parameters_of
 from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import Plan, checked
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
 from hockeystick.mechanisms.streams.strategies import checked_strategy
 from hockeystick.notions import NOTIONS, Origin
-from hockeystick.tradeoffs import (
-    ApproxTradeOff,
-    GaussianTradeOff,
-    LaplaceTradeOff,
-    PiecewiseLinearTradeOff,
-    ProfileTradeOff,
-    SampledGaussianTradeOff,
-    TradeOff,
-)
+from hockeystick.tradeoffs import PiecewiseLinearTradeOff, ProfileTradeOff, TradeOff
 from hockeystick.tradeoffs.functions.piecewise import Corners, IdentityTradeOff, polyline_tradeoff
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
@@ -65,7 +45,13 @@ _FRACTION: Final = "fraction"
 _DEEPEST: Final = 16
 _LONG: Final = 1000
 _NAMES: Final[Mapping[Any, str]] = {
-    kind: name for name, kind in {**RELEASES, **STRATEGIES, **SCHEDULES, **RUN_COUNTS}.items()
+    kind: name
+    for name, kind in {
+        **RELEASES,
+        **vocabulary.STRATEGIES,
+        **vocabulary.SCHEDULES,
+        **vocabulary.RUN_COUNTS,
+    }.items()
 }
 
 
@@ -138,7 +124,7 @@ def made(tree: Any, where: str = "", key: str = "", blanks: Blanks | None = None
     given = {name: one for name, one in tree.items() if name != tag}
     path = where or tree[tag]
     # Before what is inside of them is asked for.
-    refuse_unknown(path, given, names)
+    vocabulary.refuse_unknown(path, given, names)
     # Encoders were written without their strategy at first.
     if tag == _TYPE and (lacking := {*names} - {*given, "strategy"}):
         raise PlanFileError(f"{path} needs {', '.join(sorted(lacking))}")
@@ -160,7 +146,7 @@ def _number(tree: Mapping[str, Any]) -> float | Fraction:
 def built(make: Maker, fields: Mapping[str, Any], where: str, blanks: Blanks | None) -> Any:
     """Return what is made of these fields; an error says by a path where the plan is wrong."""
     given = fields if blanks is None else blanks.filled(make, fields)
-    for name in required_by(make):
+    for name in vocabulary.required_by(make):
         if name not in given:
             allowed = f", {PARAMETERS[name].allowed}" if name in PARAMETERS else ""
             raise PlanFileError(f"{where} needs {name}{allowed}")
@@ -182,7 +168,7 @@ def plan_of(
         if tree.get("mechanism") != DPSGD.__name__:
             names = ", ".join(overrides)
             raise PlanFileError(f"there is no DPSGD alone in which to override {names}")
-        dropped = {ALTERNATIVES.get(name) for name in overrides}
+        dropped = {vocabulary.ALTERNATIVES.get(name) for name in overrides}
         kept = {name: value for name, value in tree.items() if name not in dropped}
         tree = {**kept, **overrides}
     try:
@@ -263,7 +249,7 @@ def _parts(value: Any) -> Mapping[str, Any]:
         case Graph():
             edges = None if value.whole else base64.b64encode(value.stored).decode("ascii")
             return {"parties": value.parties, "edges": edges, "words": value.words}
-        case ApproxTradeOff():
+        case tradeoffs.ApproxTradeOff():
             return dict(zip(("epsilon", "delta"), value.guarantee, strict=True))
         case PiecewiseLinearTradeOff():
             return _parts(value.corners)
@@ -393,17 +379,17 @@ def _polygon(
 
 
 _PLAIN: Final[Mapping[str, Iterable[Any]]] = {
-    "": (*MECHANISMS.values(), *NOTIONS.values(), *STRATEGIES.values()),
-    "schedules.": SCHEDULES.values(),
-    "tuning.": RUN_COUNTS.values(),
+    "": (*MECHANISMS.values(), *NOTIONS.values(), *vocabulary.STRATEGIES.values()),
+    "schedules.": vocabulary.SCHEDULES.values(),
+    "tuning.": vocabulary.RUN_COUNTS.values(),
     "tradeoffs.": (
-        ApproxTradeOff,
-        GaussianTradeOff,
+        tradeoffs.ApproxTradeOff,
+        tradeoffs.GaussianTradeOff,
+        tradeoffs.LaplaceTradeOff,
+        tradeoffs.SampledGaussianTradeOff,
         IdentityTradeOff,
-        LaplaceTradeOff,
         RenyiLine,
         RenyiPoints,
-        SampledGaussianTradeOff,
     ),
 }
 # What can be described: the names of its type, the type, and what makes it of its fields.

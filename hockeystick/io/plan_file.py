@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, final
 
 from hockeystick import _validate
@@ -52,9 +51,8 @@ def load_plan(
 
     A plan file is TOML. At the top it may have the texts ``title``, ``source`` and ``notes``, and
     the questions ``delta`` and ``epsilon``. A table ``[dpsgd]`` has the fields of ``DPSGD``; each
-    ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
-    that is itself a mechanism is a table of the same form; encoders, schedules, graphs and
-    distributions of runs are tables that have a ``kind``. All of them together are the plan.
+    ``[[release]]`` a ``mechanism`` by name, its fields, and perhaps ``repeat``. A field that is a
+    mechanism is such a table too; encoders, schedules, graphs and distributions have a ``kind``.
 
     Args:
         path: The file.
@@ -124,11 +122,7 @@ def document_of(content: bytes) -> dict[str, Any]:
 
 
 def _document_of_json(text: str) -> dict[str, Any]:
-    """Return the tables that JSON stands for.
-
-    An answer stands for the plan that it is of, asked where it was; a solution for the plan with
-    the value that was found; a description for its plan.
-    """
+    """Return the tables that JSON stands for; those of the plan of an answer or a description."""
     document = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
     if "description" not in document and "type" not in document:
         return dict(computed_in(document))
@@ -162,47 +156,41 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def plan_file_of(
-    document: Mapping[str, Any],
-    overrides: Mapping[str, object],
-    blanks: Blanks | None = None,
-    problems: list[PlanFileError] | None = None,
+    document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
 ) -> PlanFile:
     """Return the plan that a document describes; or raise, with what is wrong with each table."""
     releases = document.get("release", [])
     tables = {"dpsgd": document["dpsgd"]} if "dpsgd" in document else {}
     for index, table in enumerate(releases if isinstance(releases, list) else [None]):
         tables[f"release[{index}]"] = table
-    readers: list[Callable[[], Any]] = [partial(_about, document)]
-    for index, (where, table) in enumerate(tables.items()):
-        readers.append(partial(_part, table, where, {} if index else overrides, blanks))
-    found: list[Any] = []
-    for read in readers:
+    about: dict[str, Any] = {}
+    parts: list[Mechanism] = []
+    problems: list[str] = []
+    for where, table in {"": document, **tables}.items():
         try:
-            found.append(read())
+            if where:
+                parts.append(_part(table, where, {} if parts else overrides, blanks))
+            else:
+                about = _about(document)
         except PlanFileError as error:
-            if problems is None:
-                raise
-            problems.append(error)
+            problems.append(str(error))
+    if not tables:
+        problems.append("the file needs a table [dpsgd], or [[release]]: see hockeystick init")
     if problems:
-        raise problems[0]
-    about, *parts = found
-    if not parts:
-        raise PlanFileError("the file needs a table [dpsgd], or [[release]]: see hockeystick init")
+        raise PlanFileError(*problems)
     try:
-        plan = parts[0] if len(parts) == 1 else Composed(parts)
+        return PlanFile(plan=parts[0] if len(parts) == 1 else Composed(parts), **about)
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
-    return PlanFile(plan=plan, **about)
 
 
-def problems_in(content: bytes) -> list[str]:
+def problems_in(content: bytes) -> tuple[str, ...]:
     """Return what is wrong first with the top and with each table of a plan file."""
-    problems: list[PlanFileError] = []
     try:
-        plan_file_of(document_of(content), {}, problems=problems)
+        plan_file_of(document_of(content), {})
     except PlanFileError as error:
-        problems = problems or [error]
-    return list(map(str, problems))
+        return error.args
+    return ()
 
 
 def _about(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,7 +239,7 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         plan: A mechanism or plan; or a ``hockeystick.io.PlanFile``, which besides has a title,
             notes, and the delta or epsilon at which to ask.
         path: Where to write it. JSON is written and read by ``hockeystick.calibration.describe``
-            and ``read_description``, which keep the plan alone.
+            and ``read_description``.
 
     Raises:
         ParameterError: If it is no plan.

@@ -51,26 +51,39 @@ _CALLS: Final[Mapping[str, str]] = {
 def template_of(mechanism: str, name: str = "plan.toml") -> str:
     """Return the text of a plan file for one mechanism or notion, to be filled in."""
     if mechanism == DPSGD.__name__:
-        about = {"title": "My training run", "many": "examples", "delta": _DELTA}
-        return _training().format(name=name, **about)
+        return _training("My training run", name, "examples", _DELTA)
     return template_of_plan(_example(mechanism), name)
 
 
 def template_of_plan(plan: Mechanism, name: str = "plan.toml", delta: str = _DELTA) -> str:
-    """Return the text of a plan file that holds a plan, each key with a comment."""
+    """Return the text of a plan file that holds a plan, each key under what it means."""
     tables = tables_of(plan)
-    every = [*([tables["dpsgd"]] if "dpsgd" in tables else []), *tables.get("release", [])]
-    kinds = [table.get("mechanism", DPSGD.__name__) for table in every]
-    title = f"My {kinds[0]}" if len(kinds) == 1 else "My plan"
-    many = "clients" if unit_of(plan) == "client" else "examples"
-    about = {"title": title, "many": many, "delta": delta}
-    head = _training().partition("\n[dpsgd]")[0].format(name=name, **about)
-    return "\n".join([head, *map(_table, kinds, every)])
+    every = [("release", "[[release]]", one) for one in tables.get("release", [])]
+    if "dpsgd" in tables:
+        every.insert(0, ("dpsgd", "[dpsgd]", tables["dpsgd"]))
+    title = f"My {every[0][2].get('mechanism', 'DPSGD') if len(every) == 1 else 'plan'}"
+    head = _training(title, name, f"{unit_of(plan)}s", delta).partition("\n[dpsgd]")[0]
+    return "\n".join([head, *(_table(*one) for one in every)])
 
 
-def _training() -> str:
-    """Return the text of a file for training, with blanks for what is said at its top."""
-    return (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")
+def _table(above: str, heading: str, table: Mapping[str, Any]) -> str:
+    meanings = meanings_of(RELEASES[table.get("mechanism", "DPSGD")])
+    lines, inner = [heading], []
+    for key, value in table.items():
+        text = tomli_w.dumps({key: value}).strip()
+        if text.startswith("["):
+            inner.append("\n" + tomli_w.dumps({above: {key: value}}).strip())
+            continue
+        meaning = _REPEAT if key == "repeat" else meanings.get(key, "")
+        comment = textwrap.wrap(meaning, _WIDTH - 2, break_on_hyphens=False)
+        lines += [*(f"# {line}" for line in comment), text]
+    return "\n".join([*lines, *inner, ""])
+
+
+def _training(title: str, name: str, many: str, delta: str) -> str:
+    """Return the text of a file for training, with what is said at its top."""
+    text = (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")
+    return text.format(title=title, name=name, many=many, delta=delta)
 
 
 def _example(name: str) -> Mechanism:
@@ -82,28 +95,6 @@ def _example(name: str) -> Mechanism:
                 with suppress(HockeystickError):
                     return parse_plan(ast.unparse(node))
     raise PlanFileError(f"there is no template for {name}")
-
-
-def _table(kind: str, table: Mapping[str, Any]) -> str:
-    """Return the table of training or a release, each key under what it means for a mechanism."""
-    meanings = meanings_of(RELEASES[kind]) | {"repeat": _REPEAT}
-    defaults = {key: one.default for key, one in parameters_of(RELEASES[kind]).items()}
-    above, heading = "dpsgd", "[dpsgd]"
-    if "mechanism" in table:
-        above, heading, defaults["repeat"] = "release", "[[release]]", 1
-    lines, tables = [heading], []
-    for key, value in {
-        **table,
-        **{key: defaults[key] for key in defaults if key not in table},
-    }.items():
-        is_known = isinstance(value, bool | str | int | float | list | dict)
-        text = tomli_w.dumps({key: value}).strip() if is_known else f"{key} = ..."
-        if text.startswith("["):
-            tables.append("\n" + tomli_w.dumps({above: {key: value}}).strip())
-            continue
-        comment = textwrap.wrap(meanings.get(key, ""), _WIDTH - 2, break_on_hyphens=False)
-        lines += [*(f"# {line}" for line in comment), text if key in table else f"# {text}"]
-    return "\n".join([*lines, *tables, ""])
 
 
 def meanings_of(kind: object) -> dict[str, str]:

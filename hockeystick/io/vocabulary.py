@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import Parameter, signature
 from types import ModuleType
@@ -14,16 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from hockeystick._suggest import hint
 from hockeystick._validate import PARAMETERS
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.mechanisms import (
-    DPSGD,
-    MECHANISMS,
-    Encoder,
-    Graph,
-    Mechanism,
-    Sampling,
-    schedules,
-    tuning,
-)
+from hockeystick.mechanisms import DPSGD, MECHANISMS, Encoder, Graph, Mechanism, schedules, tuning
 from hockeystick.mechanisms.streams import strategies
 from hockeystick.notions import NOTIONS
 
@@ -109,44 +99,44 @@ def refuse_unknown(where: str, table: Iterable[str], allowed: Iterable[str]) -> 
             raise PlanFileError(f"unknown key {path}{near}; allowed are {', '.join(names)}")
 
 
-# Numbers to begin with, of a DPSGD and of others.
+# Numbers to begin with, of a DPSGD (the likelier to be left out the earlier) and of others.
 _STARTS: Final[Mapping[str, float]] = {
     "noise_multiplier": 1,
-    "examples": 1_000_000,
-    "batch_size": 1,
-    "rate": 0.01,
     "epochs": 1,
     "steps": 1000,
+    "batch_size": 1,
+    "rate": 0.01,
+    "examples": 1_000_000,
 }
 _ANY: Final = (1.0625, 1, 2, 0.53125, 101, 0.010009765625, 1009, 1_000_003)
 
 
 def start_for(make: Callable[..., Mechanism], fields: Mapping[str, Any], name: str) -> float:
-    """Return the first number for a field with which a mechanism can be made.
+    """Return the first number for a field with which a mechanism can be made; else the likeliest.
 
-    Where none will do, it is the likeliest: what is wrong with the fields is said by making it.
+    What is wrong with the other fields is then said by making it.
     """
     starts: tuple[float, ...] = _ANY
     if make is DPSGD and name in _STARTS:
         starts = (_STARTS[name], *_ANY)
     elif name in PARAMETERS:
         starts = (math.sqrt(math.prod(PARAMETERS[name].typical)), *_ANY)
-    for start in starts:
-        with suppress(HockeystickError, TypeError):
-            make(**fields, **{name: start})
-            return start
-    return starts[0]
+    return next((one for one in starts if _is_made(make, {**fields, name: one})), starts[0])
+
+
+def _is_made(make: Callable[..., Mechanism], fields: Mapping[str, Any]) -> bool:
+    try:
+        make(**fields)
+    except (HockeystickError, TypeError):
+        return False
+    return True
 
 
 @dataclass(slots=True)
 class Blanks:
-    """The numbers that a plan leaves out, collected while it is read.
+    """The numbers that a plan leaves out, and the mechanisms that are made with others instead.
 
-    Args:
-        wanted: What is to be solved for, where that is said: of two alternatives, as epochs and
-            steps, it is the one that is meant.
-        names: What is left out, once for each place.
-        owners: The mechanisms that are made with another number in its place.
+    ``wanted`` is what is to be solved for, where that is said: of epochs and steps the one meant.
     """
 
     wanted: str | None = None
@@ -155,29 +145,17 @@ class Blanks:
 
     def filled(self, make: Any, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return fields, with a number to begin with in place of one that is left out."""
+        if not (isinstance(make, type) and issubclass(make, Mechanism)):
+            return fields
         given = {name: value for name, value in fields.items() if value is not None}
-        missing: list[str] = []
-        if make is DPSGD:
-            missing = self._missing_of_dpsgd(given)
-        elif isinstance(make, type) and issubclass(make, Mechanism):
-            missing = [name for name in required_by(make) if name not in given]
+        missing = [name for name in required_by(make) if name not in given]
+        if make is DPSGD and not missing and not _is_made(make, given):
+            length = "epochs" if "examples" in given else "steps"
+            likely = [one for one in (self.wanted, length, *_STARTS) if one and one not in given]
+            begun = ({one: start_for(make, given, one)} for one in likely)
+            missing = [*next((one for one in begun if _is_made(make, given | one)), ())]
         if len(missing) != 1:
             return fields
         (name,) = missing
         self.names.append(name)
         return {**fields, name: start_for(make, given, name)}
-
-    def _missing_of_dpsgd(self, given: Mapping[str, Any]) -> list[str]:
-        """Return what a DPSGD lacks of noise, length and batches, of which one size is enough."""
-        sized = "examples" in given
-        missing = [] if "noise_multiplier" in given else ["noise_multiplier"]
-        pairs = [("epochs", "steps"), ("batch_size", "rate")]
-        if given.get("sampling") == Sampling.FULL_BATCH:
-            del pairs[1]
-        elif "batch_size" in given and not sized:
-            missing.append("examples")
-        for pair in pairs:
-            if given.keys().isdisjoint(pair):
-                usual = pair[0] if sized else pair[1]
-                missing.append(self.wanted if self.wanted in pair else usual)
-        return missing

@@ -94,9 +94,9 @@ def interval(lower: float, upper: float) -> tuple[str, str]:
     """Return both ends rounded outward, with two digits more than distinguish them."""
     digits = max(digits_held(lower), digits_held(upper))
     if upper != math.inf and lower != upper:
-        gap = _exact(upper).minus(_exact(lower))
-        needed = _magnitude(_exact(upper)) - _magnitude(gap) + _DIGITS_BEYOND_GAP
-        digits = min(digits, max(needed, HEADLINE_DIGITS))
+        both = _exact(upper), _exact(upper).minus(_exact(lower))
+        size, gap = (_rounded(one, 1, ROUND_FLOOR).adjusted() for one in both)
+        digits = min(digits, max(size - gap + _DIGITS_BEYOND_GAP, HEADLINE_DIGITS))
     return _decimal(lower, digits, ROUND_FLOOR), _decimal(upper, digits, ROUND_CEILING)
 
 
@@ -104,25 +104,20 @@ def digits_held(value: float) -> int:
     """Return the number of significant digits of a value's type."""
     if not is_mpf(value) or value in (0, math.inf):
         return _FLOAT_DIGITS
-    mantissa, _ = _man_exp(value)
-    return max(_FLOAT_DIGITS, math.ceil(mantissa.bit_length() * math.log10(2)) + 1)
-
-
-def formatted_up(value: float, spec: str) -> str:
-    """Return a value in a format of Python, such as ".3f" or ">12", rounded up.
-
-    Without a precision, there are six digits as in ``at_most``, or six places as Python has them.
-    """
-    return _formatted(value, spec, ROUND_CEILING)
+    bits = _exact(value).mantissa.bit_length()
+    return max(_FLOAT_DIGITS, math.ceil(bits * math.log10(2)) + 1)
 
 
 def formatted_down(value: float, spec: str) -> str:
     """Return a value in a format, as ``formatted_up`` does, rounded down."""
-    return _formatted(value, spec, ROUND_FLOOR)
+    return formatted_up(value, spec, ROUND_FLOOR)
 
 
-def _formatted(value: float, spec: str, rounding: str) -> str:
-    """Return a value in a format, rounded in the given direction."""
+def formatted_up(value: float, spec: str, rounding: str = ROUND_CEILING) -> str:
+    """Return a value in a format of Python, such as ".3f" or ">12", rounded up.
+
+    Without a precision, there are six digits as in ``at_most``, or six places as Python has them.
+    """
     found = _SPEC.fullmatch(spec)
     if value == math.inf or found is None:
         return format(float(value), spec)
@@ -142,16 +137,10 @@ def _formatted(value: float, spec: str, rounding: str) -> str:
     return _ONE_DIGIT.sub(r"\g<1>0\g<2>", text)
 
 
-def _man_exp(value: Any) -> tuple[int, int]:
-    """Return the integers of a finite mpf: mantissa * 2 ** exponent."""
-    mantissa, exponent = value.man_exp
-    return int(mantissa), int(exponent)
-
-
-def _exact(value: float) -> Dyadic:
+def _exact(value: Any) -> Dyadic:
     """Return the exact value of a finite float or mpf."""
     if is_mpf(value):
-        return Dyadic(*_man_exp(value))
+        return Dyadic(*map(int, value.man_exp))
     mantissa, denominator = value.as_integer_ratio()
     return Dyadic(mantissa, 1 - denominator.bit_length())
 
@@ -177,11 +166,6 @@ def _rounded(value: Dyadic, digits: int, rounding: str) -> Decimal:
         return rounded
     integral = rounded.to_integral_value(context=exact)
     return integral if integral == rounded else rounded.normalize(exact)
-
-
-def _magnitude(value: Dyadic) -> int:
-    """Return the decimal exponent of a positive value's leading digit."""
-    return _rounded(value, 1, ROUND_FLOOR).adjusted()
 
 
 def _printed(value: float) -> Decimal | None:
@@ -216,12 +200,7 @@ def _as_text(rounded: Decimal) -> str:
 
 
 def decimal(value: float | Fraction) -> Fraction:
-    """Return the decimal that a finite float prints as; a fraction as itself.
-
-    Examples:
-        >>> decimal(0.1)
-        Fraction(1, 10)
-    """
+    """Return the decimal that a finite float prints as; a fraction as itself."""
     return value if isinstance(value, Fraction) else Fraction(repr(value))
 
 
@@ -269,10 +248,6 @@ def log_readings(value: float) -> tuple[float, float]:
 
     Next to 1, where only the distance from 1 counts, and below the normal numbers the two readings
     differ from their first digits on.
-
-    Examples:
-        >>> ["%.6g" % log for log in log_readings(1.0 - 2.0**-52)]
-        ['-2.22045e-16', '-2e-16']
     """
     if sys.float_info.min <= value <= 0.5:
         log = math.log(value)

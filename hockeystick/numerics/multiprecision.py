@@ -4,29 +4,61 @@
 computes. These contexts are ours alone, and ``working_precision`` gives them to one thread at a
 time. A number keeps the precision of the context that made it, so what leaves the package is handed
 over to ``mpmath.mp``.
+
+mpmath is loaded when a context is first asked for something: many answers need none.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
-
-import mpmath
-from mpmath.ctx_iv import MPIntervalContext
-from mpmath.ctx_mp import MPContext
-from mpmath.libmp import from_float
 
 __all__ = ["handed_over", "iv", "mp", "mpc", "mpf"]
 
-mp: Final = MPContext()
-iv: Final = MPIntervalContext()
-
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
+    from mpmath.ctx_iv import MPIntervalContext
+    from mpmath.ctx_mp import MPContext
+
+    mp: Final = MPContext()
+    iv: Final = MPIntervalContext()
 else:
-    mpf, mpc = mp.mpf, mp.mpc
+
+    class _Context:
+        """A context of mpmath, made once."""
+
+        def __init__(self, module: str, name: str) -> None:
+            self.__dict__["_of"] = module, name
+
+        def _made(self) -> Any:
+            # Of two threads' contexts the first one stays.
+            if "_one" not in self.__dict__:
+                module, name = self._of
+                self.__dict__.setdefault("_one", getattr(import_module(module), name)())
+            return self.__dict__["_one"]
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._made(), name)
+
+        def __setattr__(self, name: str, value: object) -> None:
+            setattr(self._made(), name, value)
+
+    mp = _Context("mpmath.ctx_mp", "MPContext")
+    iv = _Context("mpmath.ctx_iv", "MPIntervalContext")
+
+    def mpf(*parts: object) -> Any:
+        """Return a real number."""
+        return mp.mpf(*parts)
+
+    def mpc(*parts: object) -> Any:
+        """Return a complex number."""
+        return mp.mpc(*parts)
 
 
 def handed_over(number: Any) -> Any:
     """Return a number of this package, or a float, as a user's ``mpmath.mpf``, digit for digit."""
+    import mpmath
+    from mpmath.libmp import from_float
+
     parts = from_float(number) if isinstance(number, float) else number._mpf_
     return mpmath.mp.make_mpf(parts)

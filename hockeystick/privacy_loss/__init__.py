@@ -18,18 +18,24 @@ from hockeystick.privacy_loss.core.base import (
     ContourRule,
     ContourValues,
     Decay,
+    DominatingPair,
     FarMasses,
     Masses,
     NearLoss,
+    NoAnalysisError,
     PrivacyLoss,
     ProfiledLoss,
     TailRule,
     TailSplit,
     TailValues,
+    dominating_pair,
+    dominating_pair_of_tradeoff,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
     Composition,
+    ConstantLoss,
+    NoiselessLoss,
     Terms,
     attained,
     compose,
@@ -38,19 +44,12 @@ from hockeystick.privacy_loss.core.composition import (
     least_largest_loss,
     merged,
 )
-from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
 from hockeystick.privacy_loss.core.mixtures import (
     ObservedMixtureLoss,
     RandomizedResponsePairLoss,
     observed_mixture,
 )
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
-from hockeystick.privacy_loss.core.pairs import (
-    DominatingPair,
-    NoAnalysisError,
-    dominating_pair,
-    dominating_pair_of_tradeoff,
-)
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import (
     BoundedRangeLoss,

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast, final
+from typing import Any, Final, NamedTuple, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.mechanisms.decentralised.gossip import (
     GOPA,
@@ -37,20 +38,17 @@ from hockeystick.mechanisms.decentralised.graphs import Graph
 from hockeystick.mechanisms.decentralised.token_walk import NoisyIterations, TokenWalk, change
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.base import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.infinity_mass import LEAST_NOISE, edge_pair
+from hockeystick.privacy_loss.core.composition import LEAST_NOISE, edge_pair
 from hockeystick.privacy_loss.core.mixtures import observed_mixture
-from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import dominated_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Whole = NDArray[np.int64]
-
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
 _UNIT: Final = 2.0**-53
 # Covers what underflows in any of the sums of squares.
 _TINY: Final = 1e-290
@@ -110,7 +108,6 @@ class _Ratio(NamedTuple):
 
     @classmethod
     def of(cls, ratio: Fraction) -> _Ratio:
-        """Return them."""
         try:
             near = float(ratio)
         except OverflowError:
@@ -168,7 +165,6 @@ class _Network:
 
     @property
     def size(self) -> int:
-        """The number of honest parties."""
         return len(self.degrees)
 
     @property
@@ -406,8 +402,6 @@ class _Walk:
 
 def _rounded(terms: list[tuple[int, int, int]], parties: int, *, up: bool) -> Fraction:
     """Return ``sum w (1 - k/n)^e`` over (w, k, e), rounded to a multiple of ``2^-192``."""
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(120):
         total = mp.fsum(
             weight * (mp.mpf(parties - stopping) / parties) ** exponent

@@ -31,7 +31,13 @@ from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
-from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.base import (
+    CGFEstimate,
+    DominatingPair,
+    NoAnalysisError,
+    PrivacyLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
     Terms,
@@ -40,7 +46,6 @@ from hockeystick.privacy_loss.core.composition import (
     largest_loss,
 )
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
-from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, total
 from hockeystick.privacy_loss.guarantees import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -124,10 +129,8 @@ class RevealedRoundLoss(RunsBoundLoss):
         rho = math.fsum(count * line.rho for line, count in known)
         return ZCDPLine(outward(rho), min(line.omega for line, _ in known))
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
+    def estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
-        if c > self.largest_order:
-            return CGFEstimate(math.inf, math.inf, 0.0)
         k = total(self.terms, c)
         if k.value == math.inf:
             return k
@@ -153,7 +156,6 @@ def _(mechanism: RevealedRound) -> DominatingPair:
 
 
 def _together(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
-    """Return the loss of all runs in one direction."""
     terms = _joined(terms)
     if not terms:
         return None

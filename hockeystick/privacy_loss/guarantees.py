@@ -24,26 +24,31 @@ from abc import abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.notions.compositions import MetricDP
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, largest_reading, least_reading
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, of_range, outward, steepest_slope
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, kept, read_only_atoms
 from hockeystick.privacy_loss.core.base import (
     Array,
     Atoms,
     CGFEstimate,
+    DominatingPair,
     Masses,
+    NoAnalysisError,
     PrivacyLoss,
     ProfiledLoss,
+    both,
+    dominating_pair,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import Terms
@@ -53,18 +58,9 @@ from hockeystick.privacy_loss.core.mixtures import (
     merged,
     two_point_pair,
 )
-from hockeystick.privacy_loss.core.pairs import (
-    DominatingPair,
-    NoAnalysisError,
-    both,
-    dominating_pair,
-)
 from hockeystick.privacy_loss.core.terms import breakpoints, largest_order
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 
 @dominating_pair.register
@@ -155,9 +151,6 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``(1 - exp((eps - e)/2))^2 / (1 - exp(-e))``, for any real epsilon."""
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.profiles import exact
-
         own = exact(self.epsilon) * (1 + perturbation * mp.mpf(ULP))
         if epsilon >= own:
             return mp.zero
@@ -200,8 +193,6 @@ def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:
 
     With the derivatives in c, in digits enough for what cancels.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     lost = 3.0 * abs(math.log10(c)) + 3.0 * abs(math.log10(0.5 * end)) if c > 0.0 else 0.0
     with working_digits(_DIGITS + math.ceil(lost)):
         h, order = mp.mpf(end) / 2, mp.mpf(c)
@@ -214,8 +205,6 @@ def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:
 
 def _series(x: mpf) -> tuple[mpf, mpf, mpf]:
     """Return ``F(x) = x ln(sinh(x)/x)`` and two derivatives."""
-    from hockeystick.numerics.multiprecision import mp
-
     small = mp.exp(-2 * x)
     room = -mp.expm1(-2 * x)
     log_ratio = x + mp.log(room / (2 * x))
@@ -254,14 +243,26 @@ class RenyiBoundLoss(PrivacyLoss):
     def bound(self, c: float) -> float:
         """Return a proven upper bound of ``K(c)`` at a c from 0 to the largest order."""
 
+    @abstractmethod
+    def estimate(self, c: float) -> CGFEstimate:
+        """Return the bound with two derivatives, fast, at a c up to the largest order."""
+
+    def by_differences(self, c: float, share: float) -> CGFEstimate:
+        """Return the bound and its differences over steps of a share of c."""
+        h = share * c
+        low, middle, high = (self.bound(c + k * h) for k in (-1.0, 0.0, 1.0))
+        second = (high - 2.0 * middle + low) / (h * h)
+        return CGFEstimate(middle, (high - low) / (2.0 * h), max(second, 0.0))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        return self.estimate(c) if c <= self.largest_order else CGFEstimate(math.inf, math.inf, 0.0)
+
     @property
     def supremum(self) -> float:
         return math.inf
 
-    @property
-    def clt_mu_squared(self) -> float:
-        """Infinite: bounds of divergences have no central limit."""
-        return math.inf
+    # Bounds of divergences have no central limit.
+    clt_mu_squared = math.inf
 
     def cgf_bounds(self, c: float) -> Ball:
         if c > self.largest_order:
@@ -312,9 +313,7 @@ class ConcentratedLoss(RenyiBoundLoss):
     def zcdp_line(self) -> ZCDPLine:
         return ZCDPLine(self.rho, self.omega)
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        if c > self.largest_order:
-            return CGFEstimate(math.inf, math.inf, 0.0)
+    def estimate(self, c: float) -> CGFEstimate:
         return CGFEstimate(self.bound(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
 
 
@@ -368,9 +367,7 @@ class RenyiCurveLoss(RenyiBoundLoss):
         steepest = max(steepest_slope(left, right) for left, right in pairwise(vertices))
         return ZCDPLine(outward(steepest), 1.0 + self.largest_order)
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        if c > self.largest_order:
-            return CGFEstimate(math.inf, math.inf, 0.0)
+    def estimate(self, c: float) -> CGFEstimate:
         value, slope = self._chord(c)
         return CGFEstimate(value, slope, 0.0)
 
@@ -456,21 +453,17 @@ class ContaminatedLoss(AtomListLoss):
     known: CellLoss
     share: float
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _atoms(self)
-
-
-@lru_cache(maxsize=64)
-def _atoms(loss: ContaminatedLoss) -> Atoms:
-    """Return the clipped atoms; the share is placed a step further, which sets the spacing."""
-    known, log_share = loss.known.atoms(), math.log(loss.share)
-    low, high = _ends(known, log_share)
-    values = np.append(low - np.diff(known.loss).min(), np.clip(known.loss, low, high))
-    kept = known.log_p + math.log1p(-loss.share)
-    error = known.error + ULP * (4.0 + np.abs(kept))
-    log_p = np.append(log_share, kept)
-    error = np.append(ULP * (4.0 + abs(log_share)), error)
-    return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
+        """Return the clipped atoms; the share is placed a step further, which sets the spacing."""
+        known, log_share = self.known.atoms(), math.log(self.share)
+        low, high = _ends(known, log_share)
+        values = np.append(low - np.diff(known.loss).min(), np.clip(known.loss, low, high))
+        kept = known.log_p + math.log1p(-self.share)
+        error = known.error + ULP * (4.0 + np.abs(kept))
+        log_p = np.append(log_share, kept)
+        error = np.append(ULP * (4.0 + abs(log_share)), error)
+        return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
 
 
 def _ends(known: Atoms, log_share: float) -> tuple[float, float]:

@@ -28,11 +28,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import numpy as np
 
+from hockeystick.kernels.shuffled_reports import binomial
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.reports import (
     RAPPOR,
@@ -43,19 +43,22 @@ from hockeystick.mechanisms.local.reports import (
 )
 from hockeystick.notions import PureDP
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.atomic import FewAtoms, ThreePointLoss, read_only_atoms
-from hockeystick.privacy_loss.core.base import Atoms
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.precision.atoms import AtomList, binary_runs, optimized_unary, randomized_response
+from hockeystick.precision.profiles import exact
+from hockeystick.privacy_loss.core.atomic import FewAtoms, ThreePointLoss, kept, read_only_atoms
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    DominatingPair,
+    NoAnalysisError,
+    both,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.mixtures import (
     RandomizedResponsePairLoss,
     infinity_mass_pair,
     merged,
-)
-from hockeystick.privacy_loss.core.pairs import (
-    DominatingPair,
-    NoAnalysisError,
-    both,
-    dominating_pair,
 )
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, costliest
 from hockeystick.privacy_loss.shuffling import (
@@ -65,9 +68,6 @@ from hockeystick.privacy_loss.shuffling import (
     StrongerClonesLoss,
     blanket_of,
 )
-
-if TYPE_CHECKING:
-    from hockeystick.precision.atoms import AtomList
 
 
 @final
@@ -86,9 +86,6 @@ class RandomizedResponseLoss(ThreePointLoss):
     categories: int
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        from hockeystick.precision.atoms import randomized_response
-        from hockeystick.precision.profiles import exact
-
         return randomized_response(exact(self.epsilon) * (1 + perturbation * ULP), self.categories)
 
 
@@ -122,9 +119,6 @@ class UnaryEncodingLoss(ThreePointLoss):
     optimized: bool
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        from hockeystick.precision.atoms import binary_runs, optimized_unary
-        from hockeystick.precision.profiles import exact
-
         epsilon = exact(self.epsilon) * (1 + perturbation * ULP)
         return optimized_unary(epsilon) if self.optimized else binary_runs(epsilon / 2, 2)
 
@@ -143,15 +137,9 @@ class RAPPORLoss(FewAtoms):
     flip: float
     bits: int
 
-    @property
-    def opposite(self) -> RAPPORLoss:
-        return self
+    same_both_ways = True
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.atoms import binary_runs
-        from hockeystick.precision.profiles import exact
-
         # ln(2/f - 1) loses what f is below 1; 1 - f loses f where it is small.
         with mp.extraprec(64):
             flip = min(exact(self.flip) * (1 - perturbation * ULP), 1)
@@ -240,35 +228,29 @@ class CountLoss(ReportsLoss):
             own = (rare * rare, mixed, likely * likely), (likely * likely, mixed, rare * rare)
         return cls(epsilon, trials, odds, own if held else own[::-1])
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _count_atoms(self)
+        """Return one atom for each number, or for several neighbours of them.
 
-
-@lru_cache(maxsize=64)
-def _count_atoms(loss: CountLoss) -> Atoms:
-    """Return one atom for each number, or for several neighbours of them.
-
-    All is rounded down; numbers next to omitted ones are omitted too.
-    """
-    from hockeystick.kernels.shuffled_reports import binomial
-
-    first, mass = binomial(loss.trials, loss.odds)
-    reach = len(loss.own[0]) - 1
-    padded = np.pad(mass, reach)
-    shifts = [padded[reach - k : padded.size - k] for k in range(reach + 1)]
-    p, r = (np.asarray(masses) @ np.stack(shifts) for masses in loss.own)
-    # Next to omitted numbers the masses lack one of the summands, and are omitted as well.
-    last = first + mass.size - 1
-    kept = slice(0 if first == 0 else reach, None if last == loss.trials else -reach)
-    p, r = p[kept], r[kept]
-    size = -(-p.size // CELLS)
-    starts = np.arange(0, p.size, size)
-    p, r = np.add.reduceat(p, starts), np.add.reduceat(r, starts)
-    error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + size + 64.0)
-    # Neighbouring masses have nearly the same relative error, which cancels in their ratio.
-    less = np.log(p / r) - ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
-    log_p = np.log(p)
-    return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
+        All is rounded down; numbers next to omitted ones are omitted too.
+        """
+        first, mass = binomial(self.trials, self.odds)
+        reach = len(self.own[0]) - 1
+        padded = np.pad(mass, reach)
+        shifts = [padded[reach - k : padded.size - k] for k in range(reach + 1)]
+        p, r = (np.asarray(masses) @ np.stack(shifts) for masses in self.own)
+        # Next to omitted numbers the masses lack one of the summands, and are omitted as well.
+        last = first + mass.size - 1
+        kept = slice(0 if first == 0 else reach, None if last == self.trials else -reach)
+        p, r = p[kept], r[kept]
+        size = -(-p.size // CELLS)
+        starts = np.arange(0, p.size, size)
+        p, r = np.add.reduceat(p, starts), np.add.reduceat(r, starts)
+        error = ULP * ((16.0 + 4.0 * self.epsilon) * mass.size + size + 64.0)
+        # Neighbouring masses have nearly the same relative error, which cancels in their ratio.
+        less = np.log(p / r) - ULP * (64.0 + 16.0 * self.epsilon) * (size + 4.0)
+        log_p = np.log(p)
+        return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
 def _attained_losses(randomizer: Mechanism, epsilon: float, users: int) -> list[ReportsLoss]:
@@ -288,14 +270,6 @@ def _attained_losses(randomizer: Mechanism, epsilon: float, users: int) -> list[
     ]
     clones = (categories for categories in kinds if categories > 2)
     return found + [StrongerClonesLoss(epsilon, one, users, above=False) for one in clones]
-
-
-def _dominating_loss(randomizer: Mechanism, epsilon: float, users: int) -> ReportsLoss:
-    """Return the loss of the randomizer's blanket; that of the clones where none is known."""
-    blanket = blanket_of(randomizer)
-    if blanket is None:
-        return StrongerClonesLoss(epsilon, 2, users, above=True)
-    return BlanketLoss(blanket, epsilon, users)
 
 
 @dominating_pair.register
@@ -320,7 +294,10 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
     attained_losses: list[ReportsLoss] = []
     if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         attained_losses = _attained_losses(mechanism.randomizer, epsilon, users)
-        dominating: CellLoss = _dominating_loss(mechanism.randomizer, epsilon, users)
+        blanket = blanket_of(mechanism.randomizer)
+        dominating: CellLoss = StrongerClonesLoss(epsilon, 2, users, above=True)
+        if blanket is not None:
+            dominating = BlanketLoss(blanket, epsilon, users)
     else:
         dominating = RandomizedResponsePairLoss(epsilon)
     return both(DominatedLoss(dominating, costliest(attained_losses)))

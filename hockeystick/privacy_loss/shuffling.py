@@ -56,21 +56,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.kernels.shuffled_reports import DEPTH, binomial, clone_masses
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.reports import Encoding, RandomizedResponse, UnaryEncoding
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
+from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, kept, read_only_atoms
 from hockeystick.privacy_loss.core.base import Array, Atoms, ProfiledLoss
 from hockeystick.privacy_loss.core.mixtures import merged
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
 
 # Up to this number of pairs (x, t) each is an atom; above it, cells of the loss are used.
 _MOST_ATOMS: Final = 1_500
@@ -97,8 +95,6 @@ class ReportsLoss(AtomListLoss, ProfiledLoss):
 
         With a perturbation of 1 or -1 it is an upper or lower bound, rounding included.
         """
-        from hockeystick.numerics.multiprecision import mp
-
         atoms = self.atoms()
         at = float(epsilon)
         at -= perturbation * 8.0 * ULP * (abs(at) + self.supremum)
@@ -125,8 +121,22 @@ class StrongerClonesLoss(ReportsLoss):
     users: int
     above: bool
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _clone_atoms(self)
+        weights = _clone_weights(self)
+        if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
+            atoms = atoms_one_by_one(weights, above=self.above)
+        else:
+            deviation = deviation_of(weights)
+            weights = _merged_totals(weights, above=self.above)
+            atoms = (
+                connected_dots(self.epsilon, weights, deviation)
+                if self.above
+                else _merged_cells(self, weights, deviation)
+            )
+        return read_only_atoms(
+            *merged(with_omitted_mass(atoms, self.epsilon) if self.above else atoms)
+        )
 
 
 class ReportWeights(NamedTuple):
@@ -140,8 +150,6 @@ class ReportWeights(NamedTuple):
 
 
 def _clone_weights(loss: StrongerClonesLoss) -> ReportWeights:
-    from hockeystick.kernels.shuffled_reports import binomial
-
     more, others = math.expm1(loss.epsilon), loss.categories - 2
     q = 1.0 / (more + loss.categories)
     first, mass = binomial(loss.users - 1, 2.0 / (more + others))
@@ -183,22 +191,6 @@ def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
     )
 
 
-@lru_cache(maxsize=64)
-def _clone_atoms(loss: StrongerClonesLoss) -> Atoms:
-    weights = _clone_weights(loss)
-    if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
-        atoms = atoms_one_by_one(weights, above=loss.above)
-    else:
-        deviation = deviation_of(weights)
-        weights = _merged_totals(weights, above=loss.above)
-        atoms = (
-            connected_dots(loss.epsilon, weights, deviation)
-            if loss.above
-            else _merged_cells(loss, weights, deviation)
-        )
-    return read_only_atoms(*merged(with_omitted_mass(atoms, loss.epsilon) if loss.above else atoms))
-
-
 def with_omitted_mass(atoms: Atoms, epsilon: float, omitted: float = _OMITTED_MASS) -> Atoms:
     """Return the atoms with a bound of the omitted mass added at both ends of the loss."""
     end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
@@ -219,8 +211,6 @@ def deviation_of(weights: ReportWeights) -> float:
 
 def atoms_one_by_one(weights: ReportWeights, *, above: bool) -> Atoms:
     """Return one atom for each (x, t), rounded in the safe direction."""
-    from hockeystick.kernels.shuffled_reports import binomial
-
     losses, masses = [], []
     for t, common, difference in zip(
         weights.totals, weights.common, weights.difference, strict=True
@@ -249,8 +239,6 @@ class _CellMasses(NamedTuple):
 
 def _cell_masses(weights: ReportWeights, inner: Array) -> _CellMasses:
     """Return the masses between inner edges; the outermost cells extend to the ends of the loss."""
-    from hockeystick.kernels.shuffled_reports import DEPTH, clone_masses
-
     cuts = np.tanh(0.5 * inner)
     p, q, terms = clone_masses(weights.totals, weights.common, weights.difference, cuts)
     steps = DEPTH * math.sqrt(float(weights.totals.max())) + 8.0
@@ -393,30 +381,24 @@ class BlanketLoss(ReportsLoss):
     epsilon: float
     users: int
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _blanket_atoms(self)
-
-
-@lru_cache(maxsize=64)
-def _blanket_atoms(loss: BlanketLoss) -> Atoms:
-    weights = _weights(loss)
-    if float((weights.totals + 1.0).sum()) <= _PRIVACY_BLANKET_MOST_ATOMS:
-        atoms = atoms_one_by_one(weights, above=True)
-    else:
-        atoms = connected_dots(loss.epsilon, weights, deviation_of(weights), far=True)
-        if weights.null_mass > 0.0:
-            null = [0.0], [math.log(weights.null_mass)], [weights.error]
-            columns = zip(atoms, null, strict=True)
-            atoms = Atoms(*(np.append(column, one) for column, one in columns))
-    return read_only_atoms(
-        *merged(with_omitted_mass(atoms, loss.epsilon, _PRIVACY_BLANKET_OMITTED_MASS))
-    )
+        weights = _weights(self)
+        if float((weights.totals + 1.0).sum()) <= _PRIVACY_BLANKET_MOST_ATOMS:
+            atoms = atoms_one_by_one(weights, above=True)
+        else:
+            atoms = connected_dots(self.epsilon, weights, deviation_of(weights), far=True)
+            if weights.null_mass > 0.0:
+                null = [0.0], [math.log(weights.null_mass)], [weights.error]
+                columns = zip(atoms, null, strict=True)
+                atoms = Atoms(*(np.append(column, one) for column, one in columns))
+        return read_only_atoms(
+            *merged(with_omitted_mass(atoms, self.epsilon, _PRIVACY_BLANKET_OMITTED_MASS))
+        )
 
 
 def _weights(loss: BlanketLoss) -> ReportWeights:
     """Return weights for pairs of s and U that dominate those of the blanket."""
-    from hockeystick.kernels.shuffled_reports import binomial
-
     blanket, more = loss.blanket, math.expm1(loss.epsilon)
     rest = blanket.both + blanket.neither + blanket.remainder
     first, mass = binomial(loss.users - 1, 2.0 * blanket.one / rest)
@@ -483,8 +465,6 @@ class _Sums(NamedTuple):
 @lru_cache(maxsize=64)
 def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
     """Return the sum of R values ``odds``, 1 or 0, on a grid: between its points, split."""
-    from hockeystick.kernels.shuffled_reports import binomial
-
     grid = _grid(blanket, odds, trials)
     gaps = np.diff(grid)
     first, mass = 0, np.ones(1)

@@ -53,10 +53,9 @@ from hockeystick.mechanisms import BallsInBins, Gaussian, RandomAllocation
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization, TreeAggregation
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.core.base import Array
+from hockeystick.privacy_loss.core.base import Array, DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.composition import NoiselessLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, dominated_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 

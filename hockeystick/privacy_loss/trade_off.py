@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick.notions import FDP
 from hockeystick.numerics import ULP
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, of_ends
-from hockeystick.privacy_loss.core.base import CGFEstimate, ProfiledLoss
-from hockeystick.privacy_loss.core.mixtures import two_point_pair
-from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.privacy_loss.core.base import (
+    CGFEstimate,
     DominatingPair,
+    ProfiledLoss,
     dominating_pair,
     dominating_pair_of_tradeoff,
 )
+from hockeystick.privacy_loss.core.mixtures import two_point_pair
+from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
 from hockeystick.privacy_loss.guarantees import RenyiBoundLoss, gaussian_pair
 from hockeystick.tradeoffs import (
     ApproxTradeOff,
@@ -29,13 +31,7 @@ from hockeystick.tradeoffs import (
     Profile,
     TradeOff,
 )
-from hockeystick.tradeoffs.profiles.profile import epsilon_interval
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
-    from hockeystick.tradeoffs.profiles.profile import Array
-
+from hockeystick.tradeoffs.profiles.profile import Array, epsilon_interval
 
 _CELLS: Final = 2048
 # The largest exponent on one cell, and the largest supremum for which K is bounded.
@@ -94,8 +90,6 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the estimate, or with a perturbation the lower or upper end, in floats."""
-        from hockeystick.numerics.multiprecision import mp
-
         at = float(epsilon)
         if perturbation:
             at = max(math.nextafter(at, -math.inf * perturbation), 0.0)
@@ -128,13 +122,8 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
     def zcdp_line(self) -> ZCDPLine | None:
         return of_ends(-ProfileLoss(self.other, self.profile).supremum, self.supremum)
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        if c > self.largest_order:
-            return CGFEstimate(math.inf, math.inf, 0.0)
-        step = _STEP * c
-        low, middle, high = (self.bound(c + k * step) for k in (-1.0, 0.0, 1.0))
-        second = (high - 2.0 * middle + low) / (step * step)
-        return CGFEstimate(middle, (high - low) / (2.0 * step), max(second, 0.0))
+    def estimate(self, c: float) -> CGFEstimate:
+        return self.by_differences(c, _STEP)
 
     @cached_property
     def _tables(self) -> tuple[_ProfileTable, _ProfileTable]:
@@ -165,8 +154,6 @@ def _log_integral(table: _ProfileTable, c: float) -> float:
     On a cell of width h from ``eps`` on it is ``e^(c eps) (delta_0 (m(c) - w) + delta_1 w)`` with
     ``m(c) = (e^(c h) - 1) / c`` and ``w = (m(c+1) - m(c)) / (e^h - 1)``.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     values, step = table.values, table.reach / _CELLS
     with working_digits(60 + max(0, math.ceil(-2.0 * math.log10(step)))):
         h, order = mp.mpf(step), mp.mpf(c)
@@ -199,7 +186,6 @@ def _(mechanism: FDP) -> DominatingPair:
 
 @dominating_pair_of_tradeoff.register
 def _by_profiles(tradeoff: TradeOff) -> DominatingPair:
-    """Return the dominating pair by the profiles."""
     forward = ProfileLoss(tradeoff.forward, tradeoff.backward)
     if forward.supremum == 0.0:
         return DominatingPair(None, None)

@@ -68,19 +68,20 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import BatchClipped, Gaussian, PoissonSubsampled, RandomAllocation
 from hockeystick.mechanisms.training.last_iterate import FIXED_SIZE, LastIterate
 from hockeystick.numerics import decimal
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import as_mpf, fraction_of
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle, Powers
-from hockeystick.privacy_loss.core.base import Array, PrivacyLoss
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import ComposedLoss
-from hockeystick.privacy_loss.core.infinity_mass import LEAST_NOISE, edge_pair
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.privacy_loss.core.base import (
+    Array,
     DominatingPair,
     NoAnalysisError,
+    PrivacyLoss,
     dominating_pair,
     sampled_loss,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.composition import LEAST_NOISE, ComposedLoss, edge_pair
 from hockeystick.privacy_loss.core.symmetrized import (
     DominatedLoss,
     costliest,
@@ -186,8 +187,6 @@ class SampledIterates:
 
     def _gaussian_noise(self, after: int, shifted: int, share: Fraction) -> Fraction:
         """Return 1/mu of the Gaussian that covers the distance, rounded down."""
-        from hockeystick.numerics.multiprecision import mp
-
         powers = Powers(self.c)
         with working_digits(_DIGITS):
             apart = self.change * powers.total(self.steps - after)
@@ -205,8 +204,6 @@ class SampledIterates:
         rate, last, hits = self._best_hits()
         powers, least = Powers(self.c), Powers(self.least)
         with working_digits(_DIGITS):
-            from hockeystick.numerics.multiprecision import mp
-
             early = as_mpf(self.least**2) * least.total(self.steps - last, 2)
             variance = powers.total(last, 2) + powers.power(2 * (last - 1)) * early
             noise = fraction_of(mp.sqrt(variance) / powers.power(last - 1))
@@ -371,8 +368,11 @@ def _(mechanism: BatchClipped) -> DominatingPair:
         return alone
     noise = _noise_of(inner)
     twice = dominating_pair(replace(inner, inner=Gaussian(noise / 2.0)))
-    known = _single_batch(inner) and examples > 1
-    if known or noise in (0.0, math.inf) or None in (*twice, *alone):
+    if isinstance(inner, RandomAllocation):
+        single = inner.participations == inner.steps
+    else:
+        single = inner.rate == 1
+    if (single and examples > 1) or noise in (0.0, math.inf) or None in (*twice, *alone):
         return twice
     lonely = _probability_alone(inner, examples)
     ways = zip((True, False), twice, alone, strict=True)
@@ -393,16 +393,8 @@ def _noise_of(inner: PoissonSubsampled | RandomAllocation) -> float:
     return cast(Gaussian, inner.inner).noise_multiplier
 
 
-def _single_batch(inner: PoissonSubsampled | RandomAllocation) -> bool:
-    if isinstance(inner, RandomAllocation):
-        return inner.participations == inner.steps
-    return inner.rate == 1
-
-
 def _probability_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) -> Fraction:
     """Return the chance that a given batch holds none of the other examples, rounded up."""
-    from hockeystick.numerics.multiprecision import mp
-
     if isinstance(inner, RandomAllocation):
         rate = Fraction(inner.participations, inner.steps)
     else:

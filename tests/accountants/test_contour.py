@@ -45,7 +45,7 @@ from hockeystick.privacy_loss import (
     compose,
 )
 from hockeystick.privacy_loss.core.base import ContourValues
-from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
+from hockeystick.privacy_loss.sampling.sampled_gaussian import (
     NearSampledGaussianLoss,
     SampledGaussianTailSplit,
 )

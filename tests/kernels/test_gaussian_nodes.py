@@ -15,7 +15,7 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import Trapezoid
+from hockeystick.privacy_loss.sampling.sampled_gaussian import Trapezoid
 
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 0.97)
 NOISES = (0.05, 0.3, 1.1, 300.0)

@@ -77,7 +77,7 @@ def ends_of(loss: TunedLoss, delta: float, accountant: Accountant) -> Ends | Non
 
     ``accountant`` finds the profile of one run where no contour integral does.
     """
-    count = generating(loss.count)
+    count = generating(loss.distribution)
     if count is None:
         return None
     share = min(delta / max(count.mean, 1.0), 1.0 / max(count.steepness, 1.0))

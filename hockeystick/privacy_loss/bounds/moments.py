@@ -53,15 +53,14 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias, final
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final
 
 import numpy as np
 
+from hockeystick.kernels import uniform_minorant
+from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP, Ball, up
 from hockeystick.numerics.rounding import float_up
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
 
 
 def log_cks_factor(c: float, m: Any = math) -> float:
@@ -99,6 +98,10 @@ class SignedPart(NamedTuple):
     size: Array
     p: Array
     q: Array
+
+    def swapped(self) -> SignedPart:
+        """Return the same with P and Q exchanged."""
+        return SignedPart(self.size, self.q, self.p)
 
 
 def of_signed_parts(above: SignedPart, below: SignedPart, zero_mass: float = 0.0) -> Cumulants:
@@ -148,9 +151,6 @@ class MinorantDecay:
     variation: float
 
     def exponent(self, y: float) -> float:
-        """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
-        from hockeystick.kernels import uniform_minorant
-
         return float(uniform_minorant.minorant_exponent(self.width, self.mass, self.variation, y))
 
 
@@ -325,7 +325,6 @@ class _WithCGF(Hashable, Protocol):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return ``K(c)`` with a proven error."""
-        ...
 
 
 def lowest(lines: Iterable[ZCDPLine | None]) -> ZCDPLine | None:

@@ -61,14 +61,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf, fraction_of
 from hockeystick.numerics.working_precision import working_digits
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
 
 # More than any answer has, so that mu^2 may stand for the exact number.
 _DIGITS: Final = 1100
@@ -84,31 +81,23 @@ class Powers:
 
     def power(self, exponent: int) -> mpf:
         """Return ``c^k``."""
-        from hockeystick.numerics.multiprecision import mp
-
         if exponent == 0 or self.c == 1:
             return mp.mpf(1)
         return mp.exp(exponent * self._log) if self.c else mp.mpf(0)
 
     def gap(self, exponent: int) -> mpf:
         """Return ``1 - c^k``."""
-        from hockeystick.numerics.multiprecision import mp
-
         if exponent == 0 or self.c == 1:
             return mp.mpf(0)
         return -mp.expm1(exponent * self._log) if self.c else mp.mpf(1)
 
     def total(self, count: int, every: int = 1) -> mpf:
         """Return the sum of ``c^(every i)`` over ``i < count``."""
-        from hockeystick.numerics.multiprecision import mp
-
         return mp.mpf(count) if self.c == 1 else self.gap(every * count) / self.gap(every)
 
     @property
     def _log(self) -> mpf:
         """The logarithm of c, from its distance to 1."""
-        from hockeystick.numerics.multiprecision import mp
-
         return mp.log1p(-as_mpf(1 - self.c))
 
 
@@ -153,14 +142,10 @@ class LastOfCycle:
 
     def _noise(self, square: mpf) -> Fraction:
         """Return 1/mu where mu^2 is so many squares of the move."""
-        from hockeystick.numerics.multiprecision import mp
-
         return fraction_of(1 / mp.sqrt(square)) / self.move
 
     def _upper_ends(self) -> Iterator[mpf]:
         """Yield bounds of mu^2 in units of the move, that without projection first."""
-        from hockeystick.numerics.multiprecision import mp
-
         powers, before = Powers(self.c), self.uses - 1
         if self.period == 1:
             yield powers.total(self.uses) ** 2 / powers.total(self.uses, 2)
@@ -197,8 +182,6 @@ class LastOfCycle:
         Over ``x = c^(steps of the window)`` it is a square over ``1 - x^2``, least where the
         derivative vanishes, with and without the last use.
         """
-        from hockeystick.numerics.multiprecision import mp
-
         every, powers = self.period, Powers(self.c)
         if self.c == 1:
             roots = [across - 1, across - 2 + mp.mpf(2) / every]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Self, final
+from typing import Final, Self, TypeVar, final
 
 import numpy as np
 
+from hockeystick.kernels import long_lines, series
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.atoms import AtomList, delta
+from hockeystick.precision.series import cgf_line
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_curve
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -23,12 +28,6 @@ from hockeystick.privacy_loss.core.base import (
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-
-if TYPE_CHECKING:
-    from mpmath import mpc, mpf
-
-    from hockeystick.precision.atoms import AtomList
-
 
 # Shorter lines, and fewer terms, are summed one by one.
 _SHORT: Final = 64
@@ -48,8 +47,6 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourV
 
     What is out of range ends as an infinite error or no number.
     """
-    from hockeystick.kernels import series
-
     x, y, slack = (np.ascontiguousarray(column) for column in (real, imag, error))
     return ContourValues(*series.log_values(x, y, slack, shift))
 
@@ -79,8 +76,6 @@ def mgf_line(
     count: int,
 ) -> tuple[Array, Array, Array]:
     """Return what ``kernels.series.mgf_line`` returns, faster where the line is long."""
-    from hockeystick.kernels import long_lines, series
-
     if count < _SHORT or count * loss.size < _FEW_TERMS:
         return series.mgf_line(loss, log_weight, loss_error, weight_error, c, step, count)
     size = 2 ** (2 * count - 1).bit_length()
@@ -162,6 +157,15 @@ _DIGITS: Final = 30
 _GUARD: Final = 40
 
 
+_Loss = TypeVar("_Loss")
+_Found = TypeVar("_Found")
+
+
+def kept(most: int) -> Callable[[Callable[[_Loss], _Found]], Callable[[_Loss], _Found]]:
+    """Return what keeps a method's values of so many losses."""
+    return lru_cache(maxsize=most)
+
+
 class AtomListLoss(CellLoss):
     """A loss that takes the values of its atoms only, which are listed."""
 
@@ -185,13 +189,7 @@ class AtomListLoss(CellLoss):
 
 def sums_over(atoms: Atoms, c: float) -> CGFEstimate:
     """Return an estimate of K and two derivatives, by sums over atoms."""
-    from hockeystick.kernels import series
-
-    shift, value, slope, curvature = series.cumulant_sums(atoms.loss.copy(), atoms.log_p.copy(), c)
-    total = math.exp(-shift) + value
-    slope /= total
-    k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-    return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
+    return CGFEstimate.of_sums(*series.cumulant_sums(atoms.loss.copy(), atoms.log_p.copy(), c))
 
 
 class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
@@ -292,7 +290,6 @@ class AtomRule:
     log_error: float
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return ``ln M`` along the line, with round-off and the atoms left out."""
         part = slice(self.first, self.first + self.nodes)
         loss, log_p, unsure = (column[part] for column in self.loss.atoms())
         with np.errstate(all="ignore"):
@@ -306,11 +303,8 @@ class AtomRule:
             return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return ``ln M`` along the line by mpmath, over the same atoms."""
-        from hockeystick.precision import series
-
         loss, mass = self.loss.nodes(self.first, self.nodes)
-        return series.cgf_line(loss, mass, c, step, count)
+        return cgf_line(loss, mass, c, step, count)
 
 
 class FewAtoms(AtomicLoss):
@@ -322,8 +316,16 @@ class FewAtoms(AtomicLoss):
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms, ascending, by mpmath to its precision; as in ``delta``."""
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _rounded(self)
+        with working_digits(_DIGITS):
+            exact_atoms = self.exact_atoms()
+            losses = [float(value) for value, _ in exact_atoms]
+            logs = [float(mp.log(mass)) for _, mass in exact_atoms]
+        # The logarithm of a mass next to 1 is accurate to the absolute precision of the mass.
+        return read_only_atoms(
+            losses, logs, [ULP * abs(log) + 10.0 ** (5 - _DIGITS) for log in logs]
+        )
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         part = self.exact_atoms()[first : first + count]
@@ -340,9 +342,6 @@ class FewAtoms(AtomicLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon."""
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.atoms import delta
-
         with mp.extraprec(_GUARD):
             value = delta(self.exact_atoms(perturbation), epsilon)
         return +value
@@ -355,9 +354,7 @@ class ThreePointLoss(FewAtoms):
 
     epsilon: float
 
-    @property
-    def opposite(self) -> Self:
-        return self
+    same_both_ways = True
 
     @property
     def supremum(self) -> float:
@@ -366,18 +363,6 @@ class ThreePointLoss(FewAtoms):
     @property
     def exact_supremum(self) -> FloatAndDecimal:
         return FloatAndDecimal.of(self.epsilon)
-
-
-@lru_cache(maxsize=64)
-def _rounded(loss: FewAtoms) -> Atoms:
-    from hockeystick.numerics.multiprecision import mp
-
-    with working_digits(_DIGITS):
-        exact_atoms = loss.exact_atoms()
-        losses = [float(value) for value, _ in exact_atoms]
-        logs = [float(mp.log(mass)) for _, mass in exact_atoms]
-    # The logarithm of a mass next to 1 is accurate to the absolute precision of the mass.
-    return read_only_atoms(losses, logs, [ULP * abs(log) + 10.0 ** (5 - _DIGITS) for log in logs])
 
 
 def read_only_atoms(loss: object, log_p: object, error: object) -> Atoms:

@@ -6,18 +6,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from functools import singledispatch
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import Ball, FloatAndDecimal
+from hockeystick.numerics.multiprecision import mpc, mpf
 from hockeystick.privacy_loss.bounds.moments import Cumulants, MomentBounds, ZCDPLine, of_gaussian
-
-if TYPE_CHECKING:
-    from mpmath import mpc, mpf
-
-    from hockeystick.tradeoffs import Profile
+from hockeystick.tradeoffs import Profile, TradeOff
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -35,6 +34,29 @@ class CGFEstimate(NamedTuple):
     value: float
     first_derivative: float
     second_derivative: float
+
+    @classmethod
+    def of_sums(cls, shift: float, value: float, slope: float, curvature: float) -> CGFEstimate:
+        """Return K of M and two derivatives, all over ``exp(shift)``; ``value`` is M less 1."""
+        total = math.exp(-shift) + value
+        slope /= total
+        k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
+        return cls(k, slope, max(curvature / total - slope * slope, 0.0))
+
+    @classmethod
+    def of_mixture(
+        cls, value: float, logs: Sequence[float], parts: Sequence[CGFEstimate]
+    ) -> CGFEstimate:
+        """Return a mixture's K and its derivatives, by logarithms of weights and the parts."""
+        both = [
+            (math.exp(log + part.value - value), part)
+            for log, part in zip(logs, parts, strict=True)
+        ]
+        first = math.fsum(w * part.first_derivative for w, part in both)
+        second = math.fsum(
+            w * (part.second_derivative + (part.first_derivative - first) ** 2) for w, part in both
+        )
+        return cls(value, first, second)
 
 
 NO_INFINITY_MASS: Final = FloatAndDecimal(Fraction(0), Fraction(0))
@@ -56,7 +78,6 @@ class ClosedFormProfile(Protocol):
 
     def __call__(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the hockey-stick divergence of one run at an epsilon, see ``ProfiledLoss``."""
-        ...
 
 
 class PrivacyLoss(ABC):
@@ -89,6 +110,9 @@ class PrivacyLoss(ABC):
     """
 
     __slots__ = ()
+
+    # Whether the loss of (P, Q) is that of (Q, P).
+    same_both_ways: ClassVar[bool] = False
 
     @abstractmethod
     def cgf_estimate(self, c: float) -> CGFEstimate:
@@ -151,7 +175,7 @@ class PrivacyLoss(ABC):
     @property
     def opposite(self) -> PrivacyLoss | None:
         """The loss of (Q, P); None where this one does not determine it."""
-        return None
+        return self if self.same_both_ways else None
 
     @property
     def expanded(self) -> tuple[tuple[PrivacyLoss, int], ...]:
@@ -270,7 +294,6 @@ class Decay(Protocol):
 
     def exponent(self, y: float) -> float:
         """Return ``b`` such that ``|M(c + i v)| <= M(c) exp(-b)`` for all ``v >= y``."""
-        ...
 
 
 class ContourRule(Protocol):
@@ -279,15 +302,12 @@ class ContourRule(Protocol):
     @property
     def nodes(self) -> int:
         """The number of terms for one value of M."""
-        ...
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M(c + i k step)`` for ``k < count``."""
-        ...
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return the same values by mpmath, to its precision and the rule's tolerance."""
-        ...
 
 
 class TailValues(NamedTuple):
@@ -305,11 +325,9 @@ class TailRule(Protocol):
     @property
     def nodes(self) -> int:
         """The number of terms for one value of J."""
-        ...
 
     def line(self, c: float, step: float, count: int) -> TailValues:
         """Return J at ``c + i k step`` for ``k < count``."""
-        ...
 
 
 class TailSplit(Protocol):
@@ -320,19 +338,15 @@ class TailSplit(Protocol):
 
     def bulk(self, c: float) -> CGFEstimate:
         """Return ``ln A(c)`` and two derivatives, fast and unproven."""
-        ...
 
     def bulk_upper(self, c: float, log_tolerance: float) -> float:
         """Return a proven upper bound of ``ln A(c)``, to a tolerance in A."""
-        ...
 
     def decay(self, c: float) -> Decay:
         """Return the decay of J relative to ``M(c)`` along ``Re z = c``."""
-        ...
 
     def rule(self, c: float, y_high: float, log_tolerance: float) -> TailRule | None:
         """Return a quadrature whose error in J is below ``exp(log_tolerance)``; None if none is."""
-        ...
 
 
 class AnalyticLoss(PrivacyLoss):
@@ -447,3 +461,50 @@ class Atoms(NamedTuple):
     loss: Array
     log_p: Array
     error: Array
+
+
+class DominatingPair(NamedTuple):
+    """The losses of one run in the two directions; None for perfect privacy.
+
+    The two are composed separately, and only the final answers are compared.
+    """
+
+    removing: PrivacyLoss | None
+    adding: PrivacyLoss | None
+
+
+def both(loss: PrivacyLoss) -> DominatingPair:
+    """Return the pair of a loss that is the same in both directions."""
+    return DominatingPair(loss, loss)
+
+
+class NoAnalysisError(Exception):
+    """No dominating pair is known; the reason, and the part of the plan that it is about."""
+
+    part: str = "plan"
+
+
+@singledispatch
+def dominating_pair(mechanism: Mechanism) -> DominatingPair:
+    """Return the dominating pair of one run of a mechanism.
+
+    Raises:
+        NoAnalysisError: If none is known.
+    """
+    raise NoAnalysisError(f"no privacy loss is known for a {type(mechanism).__name__}")
+
+
+@singledispatch
+def dominating_pair_of_tradeoff(tradeoff: TradeOff) -> DominatingPair:
+    """Return the dominating pair of all releases with a trade-off function."""
+    raise NoAnalysisError(f"no privacy loss is known for a {type(tradeoff).__name__}")
+
+
+@singledispatch
+def sampled_loss(loss: PrivacyLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
+    """Return the loss of one run on a Poisson sample, at a rate between 0 and 1.
+
+    Raises:
+        NoAnalysisError: If the distribution of the loss itself is not known.
+    """
+    raise NoAnalysisError("only some bounds of its privacy loss are known, not its distribution")

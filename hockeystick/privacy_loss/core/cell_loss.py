@@ -26,9 +26,10 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.moments import (
@@ -48,10 +49,6 @@ from hockeystick.privacy_loss.bounds.moments import (
     tail_moment,
 )
 from hockeystick.privacy_loss.core.base import Array, Atoms, CGFEstimate, Masses, PrivacyLoss
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # Numbers of the first cells: of equal width, and of geometric width on either side of 0. The first
 # geometric edge is this share of the largest one.
@@ -120,7 +117,7 @@ class CellLoss(PrivacyLoss):
 
     @property
     def symmetrized_quadrature(self) -> PrivacyLoss | None:
-        """The ``SymmetrizedLoss`` of this one, with a quadrature of K; None where there is none."""
+        """The same loss in both directions with a quadrature of K; None where there is none."""
         return None
 
     @abstractmethod
@@ -139,10 +136,48 @@ class CellLoss(PrivacyLoss):
         return lowest((by_ends, of_gaussian(self.dominating_mu_squared)))
 
     def cumulants(self) -> Cumulants | None:
-        return cumulants(self)
+        """Return the cumulants, with some 6 digits."""
+        return of_signed_parts(*signed_parts(self))
 
     def moment_bounds(self) -> MomentBounds | None:
-        return moment_bounds(self, self.sixth_moment_upper)
+        """Return the enclosures from cells, each contributing the range of its integrand.
+
+        None where the masses in or beyond the cells are not accurate enough.
+        """
+        if not self.sixth_moment_upper < math.inf:
+            return None
+        cells, outer = _moment_cells(self)
+        if not bool((cells.error < _LARGEST_MOMENT_ERROR).all()):
+            return None
+        atoms = self.atoms()
+        unsure = 4.0 * ULP * abs(atoms.loss)
+        zero = atoms.log_p[atoms.loss == 0.0] + atoms.error[atoms.loss == 0.0]
+        zero_mass = math.fsum(math.exp(one) for one in zero.tolist())
+        slack = 2.0 * float(atoms.error[atoms.loss == 0.0].sum()) + 8.0 * ULP
+        widened = Cells(
+            cells.low - self.endpoint_tolerance,
+            cells.high + self.endpoint_tolerance,
+            cells.log_p,
+            cells.log_q,
+            cells.error,
+        )
+        atom_cells = Cells(
+            atoms.loss - unsure,
+            atoms.loss + unsure,
+            atoms.log_p,
+            atoms.log_p - atoms.loss,
+            atoms.error + unsure + 2.0 * ULP * (abs(atoms.log_p) + abs(atoms.loss)),
+        )
+        at_zero = (
+            (max(zero_mass * (1.0 - slack), 0.0), zero_mass) if zero_mass > 0.0 else (0.0, 0.0)
+        )
+        above, below = (_side(widened, atom_cells, sign) for sign in (1.0, -1.0))
+        return of_signed_cells(
+            above,
+            below,
+            _tail_bound(outer, self.sixth_moment_upper, bool(atoms.loss.size)),
+            at_zero,
+        )
 
     @property
     def sixth_moment_upper(self) -> float:
@@ -166,13 +201,8 @@ class UnboundedLoss(CellLoss):
 
     __slots__ = ()
 
-    @property
-    def supremum(self) -> float:
-        return math.inf
-
-    @property
-    def infimum(self) -> float:
-        return -math.inf
+    supremum = math.inf
+    infimum = -math.inf
 
 
 class Cells(NamedTuple):
@@ -485,11 +515,6 @@ def _refined(loss: CellLoss, cells: Cells, numbers: NDArray[np.int64]) -> Cells:
     return Cells(*(column[order] for column in joined))
 
 
-def cumulants(loss: CellLoss) -> Cumulants:
-    """Return the cumulants, with some 6 digits."""
-    return of_signed_parts(*signed_parts(loss))
-
-
 def signed_parts(loss: CellLoss) -> tuple[SignedPart, SignedPart, float]:
     """Return the positive losses, the negative ones and the mass at 0, of the discretised loss."""
     cells, _ = _moment_cells(loss)
@@ -506,42 +531,6 @@ def signed_parts(loss: CellLoss) -> tuple[SignedPart, SignedPart, float]:
         SignedPart(losses[above], p[above], q[above]),
         SignedPart(-losses[below], p[below], q[below]),
         float(p[losses == 0.0].sum()),
-    )
-
-
-def moment_bounds(loss: CellLoss, sixth_moment_upper: float) -> MomentBounds | None:
-    """Return the enclosures from cells, each contributing the range of its integrand.
-
-    None where the masses in or beyond the cells are not accurate enough.
-    """
-    if not sixth_moment_upper < math.inf:
-        return None
-    cells, outer = _moment_cells(loss)
-    if not bool((cells.error < _LARGEST_MOMENT_ERROR).all()):
-        return None
-    atoms = loss.atoms()
-    unsure = 4.0 * ULP * abs(atoms.loss)
-    zero = atoms.log_p[atoms.loss == 0.0] + atoms.error[atoms.loss == 0.0]
-    zero_mass = math.fsum(math.exp(one) for one in zero.tolist())
-    slack = 2.0 * float(atoms.error[atoms.loss == 0.0].sum()) + 8.0 * ULP
-    widened = Cells(
-        cells.low - loss.endpoint_tolerance,
-        cells.high + loss.endpoint_tolerance,
-        cells.log_p,
-        cells.log_q,
-        cells.error,
-    )
-    atom_cells = Cells(
-        atoms.loss - unsure,
-        atoms.loss + unsure,
-        atoms.log_p,
-        atoms.log_p - atoms.loss,
-        atoms.error + unsure + 2.0 * ULP * (abs(atoms.log_p) + abs(atoms.loss)),
-    )
-    at_zero = (max(zero_mass * (1.0 - slack), 0.0), zero_mass) if zero_mass > 0.0 else (0.0, 0.0)
-    above, below = (_side(widened, atom_cells, sign) for sign in (1.0, -1.0))
-    return of_signed_cells(
-        above, below, _tail_bound(outer, sixth_moment_upper, bool(atoms.loss.size)), at_zero
     )
 
 

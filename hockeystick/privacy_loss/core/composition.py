@@ -13,13 +13,24 @@ from typing import Final, TypeAlias, final
 
 from hockeystick.mechanisms import Mechanism, Node, Parallel, evaluate
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, log_of
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import float_down, float_up, short_up
-from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.precision.profiles import exact
+from hockeystick.privacy_loss.core.base import (
+    NO_INFINITY_MASS,
+    CGFEstimate,
+    DominatingPair,
+    NoAnalysisError,
+    PrivacyLoss,
+    ProfiledLoss,
+    dominating_pair,
+)
 
 # Factors that cover every reading of a parameter, and a few roundings.
 LESS: Final = 1.0 - 2.0**-50
 MORE: Final = 1.0 + 2.0**-50
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
 
 
 def log_complement(rate: float | Fraction) -> float:
@@ -44,6 +55,13 @@ def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
 def largest_when_adding(rate: float | Fraction) -> float:
     """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
     return -complement_bounds(rate)[0]
+
+
+def log_mixed(exponent: float, weight: float) -> float:
+    """Return ``ln(1 - w + w e^k)``, rounded up."""
+    if exponent > _LARGEST_EXPONENT:
+        return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * ULP)
+    return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * ULP)
 
 
 def decimal_or_above(rate: Fraction) -> float:
@@ -205,9 +223,7 @@ class ComposedLoss(PrivacyLoss):
     def expanded(self) -> tuple[tuple[PrivacyLoss, int], ...]:
         return self.parts
 
-    @property
-    def attained(self) -> None:
-        return
+    attained = None
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         found = [(loss.cgf_estimate(c), runs) for loss, runs in self.parts]
@@ -233,25 +249,20 @@ class _Losses:
     """The algebra of ``compose``: every error says in which part of the plan it occurred."""
 
     def expanded(self, mechanism: Mechanism) -> Mechanism:
-        """Expand all that stands for a composition."""
         return mechanism.expanded
 
     def single(self, node: Node) -> Composition:
-        """Return the pair of losses of one run."""
         with _located(node):
             return losses_of_run(node.mechanism)
 
     def composed(self, node: Node, parts: list[Composition]) -> Composition:
-        """Return the composition of all parts."""
         with _located(node):
             return Composition.composed(parts)
 
     def repeated(self, node: Node, once: Composition, count: int) -> Composition:
-        """Return the composition of all runs."""
         return once.repeat(count)
 
     def split(self, node: Node, name: str, parts: list[Composition]) -> Composition:
-        """Return the compositions of the parts of the data."""
         with _located(node):
             return Composition.split(name, parts)
 
@@ -394,3 +405,100 @@ def attained(terms: Terms) -> Terms:
     """Return the attained losses; those not known are left out."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if loss is not None)
+
+
+# With less noise mu is no float.
+LEAST_NOISE: Final = 1e-300
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstantLoss(PrivacyLoss):
+    """A constant loss, known by two ends."""
+
+    low: float
+    high: float
+
+    @property
+    def constant(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    without_constant = None
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        return CGFEstimate(c * self.high, self.high, 0.0)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        return Ball(c * self.high, c * (self.high - self.low) + 2.0**-50 * abs(c * self.high))
+
+    @property
+    def supremum(self) -> float:
+        return self.high
+
+    @property
+    def least_supremum(self) -> float:
+        return self.low
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoiselessLoss(ProfiledLoss):
+    """The pair ``(1-p) d_0 + p d_1`` against ``d_0`` (removing), or the other way round.
+
+    Removing, the loss is infinite with probability p, and ln(1-p) otherwise; adding, it is
+    -ln(1-p). For epsilon >= 0 the larger delta is p, from removing.
+    """
+
+    rate: float | Fraction
+    removing: bool
+
+    @property
+    def infinity_mass(self) -> FloatAndDecimal:
+        return (
+            FloatAndDecimal.of(self.rate) if self.removing or self.rate == 1 else NO_INFINITY_MASS
+        )
+
+    @property
+    def finite(self) -> PrivacyLoss | None:
+        if self.rate == 1:
+            return None
+        return ConstantLoss(*complement_bounds(self.rate)) if self.removing else self
+
+    @property
+    def constant(self) -> tuple[float, float]:
+        low, high = complement_bounds(self.rate)
+        return -high, -low
+
+    without_constant = None
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        if self.removing or self.rate == 1.0:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        shift = -log_complement(self.rate)
+        return CGFEstimate(c * shift, shift, 0.0)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        value = self.cgf_estimate(c).value
+        return Ball(value, 2.0**-49 * value if value < math.inf else 0.0)
+
+    @property
+    def supremum(self) -> float:
+        if self.removing or self.rate == 1.0:
+            return math.inf
+        return largest_when_adding(self.rate)
+
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
+        """Return p (removing) or (1 - exp(eps) (1 - p))_+ (adding), for epsilon >= 0."""
+        p = min(exact(self.rate) * (1 + perturbation * mp.mpf(2) ** -52), 1)
+        return p if self.removing else max(mp.zero, 1 - mp.exp(epsilon) * (1 - p))
+
+
+def edge_pair(noise: float, least: float = 0.0) -> DominatingPair | None:
+    """Return the dominating pair for noise 0 or inf; None in between, refused below the least."""
+    if noise == math.inf:
+        return DominatingPair(None, None)
+    if noise == 0.0:
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    if noise < least:
+        raise NoAnalysisError(f"noise multipliers are analysed from {least:g} on, or 0")
+    return None

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
+from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.precision.atoms import three_points
+from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss.bounds.moments import (
     Cumulants,
     FourCumulants,
@@ -27,20 +30,17 @@ from hockeystick.privacy_loss.core.base import (
     Atoms,
     CGFEstimate,
     ClosedFormProfile,
+    DominatingPair,
     Masses,
     PrivacyLoss,
+    both,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, both
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     UncertainEdges,
     masses_between,
 )
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
 
 # Above this argument a hyperbolic sine may overflow.
 _LARGE: Final = 300.0
@@ -101,9 +101,7 @@ class RandomizedResponsePairLoss(AtomicLoss):
     def finite(self) -> RandomizedResponsePairLoss | None:
         return RandomizedResponsePairLoss(self.epsilon) if self.epsilon else None
 
-    @property
-    def opposite(self) -> RandomizedResponsePairLoss:
-        return self
+    same_both_ways = True
 
     @property
     def supremum(self) -> float:
@@ -153,10 +151,6 @@ class RandomizedResponsePairLoss(AtomicLoss):
         return read_only_atoms(losses, (log_p - self.epsilon, log_p), (error, error))
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.atoms import three_points
-        from hockeystick.precision.profiles import exact
-
         part = three_points(exact(self.epsilon), mp.zero)[first : first + count]
         return [loss for loss, _ in part], [mass for _, mass in part]
 
@@ -165,9 +159,6 @@ class RandomizedResponsePairLoss(AtomicLoss):
 
         Below -eps both values exceed epsilon: ``failure + (1 - failure) (1 - e^epsilon)``.
         """
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.profiles import exact
-
         own, failure = (exact(v) * (1 + perturbation * ULP) for v in (self.epsilon, self.failure))
         failure = min(failure, mp.one)
         if epsilon >= own:
@@ -302,13 +293,7 @@ class ObservedMixtureLoss(DensityLoss):
         value = _log_mean_exp(logs, [part.value for part in parts])
         if value == math.inf:
             return CGFEstimate(math.inf, math.inf, 0.0)
-        share = [math.exp(log + part.value - value) for log, part in zip(logs, parts, strict=True)]
-        both = list(zip(share, parts, strict=True))
-        first = math.fsum(w * part.first_derivative for w, part in both)
-        second = math.fsum(
-            w * (part.second_derivative + (part.first_derivative - first) ** 2) for w, part in both
-        )
-        return CGFEstimate(value, first, second)
+        return CGFEstimate.of_mixture(value, logs, parts)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return ``ln(1 + sum w (M - 1))``, by both ends of the components' moments."""
@@ -359,8 +344,6 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
 def _mean_delta(
     profiles: Sequence[tuple[Fraction, ClosedFormProfile]], epsilon: mpf, perturbation: int = 0
 ) -> mpf:
-    from hockeystick.numerics.multiprecision import mp
-
     with mp.extraprec(_GUARD):
         total = mp.zero
         for weight, profile in profiles:
@@ -371,8 +354,6 @@ def _mean_delta(
 
 def _perfect_profile(epsilon: mpf, perturbation: int = 0) -> mpf:
     """Return the profile of P = Q, ``(1 - e^epsilon)_+``."""
-    from hockeystick.numerics.multiprecision import mp
-
     return max(-mp.expm1(epsilon), 0)
 
 

@@ -14,20 +14,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.atoms import AtomList
 from hockeystick.privacy_loss.core.atomic import FewAtoms
-from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS, CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
-    from hockeystick.precision.atoms import AtomList
-    from hockeystick.tradeoffs.functions.closed_forms import Masses, Outcomes
+from hockeystick.privacy_loss.core.base import (
+    NO_INFINITY_MASS,
+    CGFEstimate,
+    DominatingPair,
+    PrivacyLoss,
+)
+from hockeystick.tradeoffs.functions.closed_forms import Masses, Outcomes
 
 _DIGITS: Final = 30
 # Bits beyond those asked for, at first and at most: next to a loss, delta is a small difference.
@@ -76,11 +77,13 @@ class OutcomesLoss(FewAtoms):
             return _rounded(float(_log(self._ratios[place])), self.relative_error, side)
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        from hockeystick.numerics.multiprecision import mp
-
         asked = mp.prec, perturbation
         if asked not in self._known:
-            self._known[asked] = self._atoms_of(perturbation)
+            own, off = self._sums[0], perturbation * 2 * mp.mpf(self.relative_error)
+            self._known[asked] = [
+                (_log(ratio) + 2 * off, as_mpf(p / own) * (1 + off))
+                for ratio, (p, _) in zip(self._ratios, self.masses, strict=True)
+            ]
         return self._known[asked]
 
     @cached_property
@@ -90,8 +93,6 @@ class OutcomesLoss(FewAtoms):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``P(L > epsilon) - e^epsilon Q(L > epsilon)``, of sums known exactly."""
-        from hockeystick.numerics.multiprecision import mp
-
         guard, off = _GUARD, perturbation * 2 * mp.mpf(self.relative_error)
         while True:
             with mp.extraprec(guard):
@@ -120,16 +121,6 @@ class OutcomesLoss(FewAtoms):
     def _sums(self) -> tuple[Fraction, Fraction]:
         first, second = zip(*self.masses, strict=True)
         return sum(first, Fraction(0)), sum(second, Fraction(0))
-
-    def _atoms_of(self, perturbation: int) -> AtomList:
-        from hockeystick.numerics.multiprecision import mp
-
-        own, _ = self._sums
-        off = perturbation * 2 * mp.mpf(self.relative_error)
-        return [
-            (_log(ratio) + 2 * off, as_mpf(p / own) * (1 + off))
-            for ratio, (p, _) in zip(self._ratios, self.masses, strict=True)
-        ]
 
 
 @final
@@ -243,6 +234,4 @@ def _rounded(value: float, off: float, side: float) -> float:
 
 
 def _log(ratio: Fraction) -> mpf:
-    from hockeystick.numerics.multiprecision import mp
-
     return mp.log1p(as_mpf(ratio - 1)) if abs(ratio - 1) < 0.5 else mp.log(as_mpf(ratio))

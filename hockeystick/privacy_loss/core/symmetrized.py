@@ -18,11 +18,13 @@ from hockeystick.privacy_loss.core.base import (
     Atoms,
     CGFEstimate,
     ClosedFormProfile,
+    DominatingPair,
     Masses,
+    NoAnalysisError,
     PrivacyLoss,
+    both,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, both
 
 
 class _OfDominating:
@@ -117,7 +119,6 @@ class JoinedLoss(CellLoss):
 
     @property
     def _with_quadrature(self) -> PrivacyLoss | None:
-        """The same loss with a quadrature of K, where there is one."""
         return self.above.symmetrized_quadrature if self.symmetric else None
 
     @property

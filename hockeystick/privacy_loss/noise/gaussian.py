@@ -5,13 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick.mechanisms import Gaussian, JointGaussian, PrivateCovariance
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.numerics.multiprecision import mpc, mpf
+from hockeystick.precision.profiles import (
+    displaced_gaussian_delta,
+    exact,
+    gaussian_delta,
+    gaussian_line,
+    reciprocal,
+)
 from hockeystick.privacy_loss.bounds.moments import (
     Cumulants,
     FourCumulants,
@@ -25,24 +33,31 @@ from hockeystick.privacy_loss.core.base import (
     Atoms,
     CGFEstimate,
     ContourValues,
+    DominatingPair,
     Masses,
     ProfiledLoss,
+    both,
+    dominating_pair,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
-from hockeystick.privacy_loss.core.composition import log_complement, mu_of, mu_squared_upper
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss, edge_pair
-from hockeystick.privacy_loss.core.pairs import DominatingPair, both, dominating_pair
+from hockeystick.privacy_loss.core.composition import (
+    NoiselessLoss,
+    edge_pair,
+    log_complement,
+    log_mixed,
+    mu_of,
+    mu_squared_upper,
+)
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     UncertainEdges,
+    edges_at,
+    gaussian_edges,
+    log_masses,
     log_mixture,
     no_atoms,
+    sampled_masses,
 )
-from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses, sampled_masses
-
-if TYPE_CHECKING:
-    from mpmath import mpc, mpf
-
 
 # Beyond this many standard deviations a bound is as good as any.
 _MOST_DEVIATIONS: Final = 1e100
@@ -110,9 +125,7 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
     def sixth_moment_upper(self) -> float:
         return sixth_moment_of_normal(0.5 * self.mu * self.mu, self.mu)
 
-    @property
-    def opposite(self) -> GaussianLoss:
-        return self
+    same_both_ways = True
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""
@@ -121,8 +134,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        from hockeystick.precision.profiles import gaussian_delta, reciprocal
-
         return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + perturbation * ULP))
 
     def quadrature_available(self, c: float) -> bool:
@@ -138,13 +149,9 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:
         return self
 
-    @property
-    def nodes(self) -> int:
-        """One term, the closed form."""
-        return 1
+    nodes = 1
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return K along the line."""
         y = step * np.arange(count, dtype=np.float64)
         half = 0.5 * self.mu * self.mu
         real = half * (c * (c + 1.0) - y * y)
@@ -153,9 +160,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
         return ContourValues(real, imag, error)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return K along the line by mpmath."""
-        from hockeystick.precision.profiles import gaussian_line, reciprocal
-
         return gaussian_line(reciprocal(self.noise_multiplier), c, step, count)
 
 
@@ -195,8 +199,6 @@ def _(mechanism: PrivateCovariance) -> DominatingPair:
     return gaussian_of_square(mechanism.squared_sensitivity / decimal(noise) ** 2)
 
 
-# Exponentials beyond this are taken as infinite.
-_LARGEST_EXPONENT: Final = 700.0
 # The loss is computed for ``ln k`` and distances up to these.
 _FARTHEST: Final = 20.0
 _LARGEST_LOG: Final = 600.0
@@ -235,9 +237,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         log_rate = math.log(self.rate) if self.rate > 0 else -math.inf
         return log_complement(self.rate) - log_rate - self.mu * self.mu
 
-    @property
-    def supremum(self) -> float:
-        return math.inf
+    supremum = math.inf
 
     @property
     def infimum(self) -> float:
@@ -259,10 +259,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - q + q exp(c (c+1) mu^2/2))``, rounded up: powers are convex."""
         exponent = 0.5 * c * (c + 1.0) * self.mu * self.mu * (1.0 + 16.0 * ULP)
-        if exponent > _LARGEST_EXPONENT:
-            return exponent
-        mean = float(self.rate) * math.expm1(exponent) * (1.0 + 16.0 * ULP)
-        return math.log1p(mean) * (1.0 + 4.0 * ULP)
+        return log_mixed(exponent, float(self.rate))
 
     def atoms(self) -> Atoms:
         return no_atoms()
@@ -296,12 +293,12 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         exactly does not matter, as a cell across it is the sum of both sides'.
         """
         read = self._read(edges)
-        right = _edges_of(read.right / self.mu, read.error / self.mu)
+        right = edges_at(read.right / self.mu, read.error / self.mu)
         negative = int(np.searchsorted(edges, 0.0))
         at, error = read.left[:negative] / self.mu, read.left_error[:negative] / self.mu
         if negative < edges.size:
             at, error = np.append(at, -math.inf), np.append(error, 0.0)
-        return right, _edges_of(at[::-1], error[::-1])
+        return right, edges_at(at[::-1], error[::-1])
 
     def _read(self, edges: Array) -> _Reading:
         """Return ``mu x`` at losses on both sides, and bounds of its errors."""
@@ -327,8 +324,6 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is ``eps >= 0``."""
-        from hockeystick.precision.profiles import displaced_gaussian_delta, exact, reciprocal
-
         worse = 1 + perturbation * ULP
         return displaced_gaussian_delta(
             epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
@@ -342,9 +337,3 @@ class _Reading(NamedTuple):
     error: Array
     left: Array
     left_error: Array
-
-
-def _edges_of(at: Array, error: Array) -> UncertainEdges:
-    width = np.diff(at)
-    lost = np.where(np.isinf(width), 0.0, (error[1:] + error[:-1]) / width + ULP)
-    return UncertainEdges(at, error, width, lost)

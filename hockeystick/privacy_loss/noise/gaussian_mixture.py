@@ -16,23 +16,27 @@ from hockeystick.mechanisms.noise.gaussian import GaussianMixture
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.bounds.moments import sixth_moment_of_normal
-from hockeystick.privacy_loss.core.base import Array, Masses, PrivacyLoss
-from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.privacy_loss.core.base import (
+    Array,
     DominatingPair,
+    Masses,
     NoAnalysisError,
+    PrivacyLoss,
     dominating_pair,
     sampled_loss,
 )
+from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
+from hockeystick.privacy_loss.core.composition import NoiselessLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     UncertainEdges,
+    edges_at,
+    log_masses,
     log_mixture,
     mirrored,
+    moved,
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.noise.normal_masses import log_masses, moved
 
 _STEPS: Final = 200
 # A slope that changes by no more than this share is as good as constant.
@@ -53,9 +57,7 @@ class OppositeMixturesLoss(UnboundedLoss, DensityLoss):
     distances: tuple[Fraction, ...]
     weights: tuple[Fraction, ...]
 
-    @property
-    def opposite(self) -> OppositeMixturesLoss:
-        return self
+    same_both_ways = True
 
     @property
     def dominating_mu_squared(self) -> Fraction:
@@ -119,7 +121,6 @@ class _OddCurve(NamedTuple):
 
     @classmethod
     def of(cls, distances: Sequence[Fraction], weights: Sequence[Fraction]) -> _OddCurve:
-        """Return the curve with its parameters rounded."""
         return cls(np.array([float(m) for m in distances]), np.array([float(w) for w in weights]))
 
     def outputs(self, edges: UncertainEdges) -> UncertainEdges:
@@ -139,10 +140,7 @@ class _OddCurve(NamedTuple):
         error = np.where(steady, error, 1.01 * off / self._rising(np.zeros(1)).slope[0])
         sizes = np.where(np.isfinite(target), np.abs(at), 0.0)
         at = np.where(np.isinf(target), target, at)
-        error = np.where(np.isinf(target), 0.0, error + 4.0 * ULP * sizes)
-        width = np.diff(at)
-        lost = (error[1:] + error[:-1]) / width
-        return UncertainEdges(at, error, width, np.where(np.isinf(width), 0.0, lost + ULP))
+        return edges_at(at, np.where(np.isinf(target), 0.0, error + 4.0 * ULP * sizes))
 
     def _solved(self, target: Array) -> Array:
         """Return x >= 0 where the loss is near a target >= 0, by Newton's method in a bracket.
@@ -275,7 +273,6 @@ class _Curve(NamedTuple):
 
     @classmethod
     def of(cls, distances: Sequence[Fraction], weights: Sequence[Fraction]) -> _Curve:
-        """Return the curve with its parameters rounded, the distances ascending."""
         pairs = sorted(zip(map(float, distances), map(float, weights), strict=True))
         return cls(*map(np.array, zip(*pairs, strict=True)))
 

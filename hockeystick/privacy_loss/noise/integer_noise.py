@@ -7,34 +7,43 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, Self, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace, Skellam
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.integer_noise import (
+    discrete_gaussian_delta,
+    discrete_gaussian_nodes,
+    discrete_laplace_delta,
+    discrete_laplace_nodes,
+)
+from hockeystick.precision.skellam import bessel_ratios, skellam_delta, skellam_nodes
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, by_orders, outward, sixth_power
 from hockeystick.privacy_loss.core.atomic import (
     LOG_LEAST_MASS,
     MOST_ATOMS,
     AtomicLoss,
+    kept,
     read_only_atoms,
 )
-from hockeystick.privacy_loss.core.base import Array, Atoms, CGFEstimate, PrivacyLoss, ProfiledLoss
-from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.privacy_loss.core.base import (
+    Array,
+    Atoms,
+    CGFEstimate,
     DominatingPair,
     NoAnalysisError,
+    PrivacyLoss,
+    ProfiledLoss,
     both,
     dominating_pair,
     sampled_loss,
 )
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
 
 _LARGEST: Final = 1e300
 # From this sigma^2 on, Poisson's dual sum falls faster than the sum itself.
@@ -65,9 +74,7 @@ class _ShiftedNoise(ProfiledLoss):
     sigma: float
     sensitivity: int
 
-    @property
-    def supremum(self) -> float:
-        return math.inf
+    supremum = math.inf
 
     def zcdp_line(self) -> ZCDPLine:
         """Return the continuous one's (Canonne, Kamath and Steinke 2020, theorem 4)."""
@@ -83,9 +90,7 @@ class _ShiftedNoise(ProfiledLoss):
         """``1 / (2 sigma^2)``, exactly."""
         return 1 / (2 * decimal(self.sigma) ** 2)
 
-    @property
-    def opposite(self) -> Self:
-        return self
+    same_both_ways = True
 
     def cgf_upper(self, c: float) -> float:
         return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * ULP)
@@ -108,9 +113,6 @@ class _ShiftedNoise(ProfiledLoss):
         Whether delta falls with sigma everywhere is not proven, so that each reading is tried. As
         ``T(k) <= e^(-k^2 / (2 sigma^2))``, far out it is at most ``e^(-(eps sigma / D)^2 / 4)``.
         """
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.integer_noise import discrete_gaussian_delta
-
         reach = abs(epsilon) * self.sigma / self.sensitivity
         if reach > _FAR:
             tail = mp.exp(-reach * reach / 4) if perturbation > 0 else mp.zero
@@ -122,7 +124,6 @@ class _ShiftedNoise(ProfiledLoss):
         return max(values) if perturbation > 0 else min(values)
 
     def _moment(self, c: float) -> _Moment:
-        """Return K with a bound on its error, and with derivatives."""
         half = self.half
         if not c * (c + 1.0) * float(self.sensitivity**2 * half) < _LARGEST:
             return Ball(math.inf, 0.0), CGFEstimate(math.inf, math.inf, 0.0)
@@ -147,12 +148,18 @@ class DiscreteGaussianLoss(_ShiftedNoise, AtomicLoss):
         first, second = sixth_power(3.0 * shift * shift * half), sixth_power(2.0 * shift * half)
         return 32.0 * (first + second * spread)
 
+    @kept(16)
     def atoms(self) -> Atoms:
-        return _atoms(self.sigma, self.sensitivity)
+        half, sensitivity = self.half, self.sensitivity
+        last, h = _reach(half), float(half)
+        k = np.arange(-last - sensitivity, last + 1, dtype=np.float64)
+        log_norm, unsure = _log_norm(half)
+        exponent = k * k * h
+        loss = (2.0 * k + sensitivity) * sensitivity * h
+        error = ULP * (4.0 * exponent + 2.0 * np.abs(exponent + log_norm)) + unsure
+        return read_only_atoms(loss, -exponent - log_norm, error)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        from hockeystick.precision.integer_noise import discrete_gaussian_nodes
-
         least = -_reach(self.half) - self.sensitivity
         sigma = decimal(self.sigma)
         return discrete_gaussian_nodes(sigma, self.sensitivity, least + first, count)
@@ -268,18 +275,6 @@ def _reach(half: Fraction) -> int:
     return last
 
 
-@lru_cache(maxsize=16)
-def _atoms(sigma: float, sensitivity: int) -> Atoms:
-    half = 1 / (2 * decimal(sigma) ** 2)
-    last, h = _reach(half), float(half)
-    k = np.arange(-last - sensitivity, last + 1, dtype=np.float64)
-    log_norm, unsure = _log_norm(half)
-    exponent = k * k * h
-    loss = (2.0 * k + sensitivity) * sensitivity * h
-    error = ULP * (4.0 * exponent + 2.0 * np.abs(exponent + log_norm)) + unsure
-    return read_only_atoms(loss, -exponent - log_norm, error)
-
-
 @dominating_pair.register
 def _(mechanism: DiscreteGaussian) -> DominatingPair:
     sigma, sensitivity = mechanism.sigma, mechanism.sensitivity
@@ -344,16 +339,25 @@ class DiscreteLaplaceLoss(AtomicLoss):
     def exact_supremum(self) -> FloatAndDecimal:
         return FloatAndDecimal.over(self.sensitivity, self.scale)
 
-    @property
-    def opposite(self) -> DiscreteLaplaceLoss:
-        return self
+    same_both_ways = True
 
+    @kept(16)
     def atoms(self) -> Atoms:
-        return _atoms_of_discrete_laplace(self.scale, self.sensitivity)
+        slope, sensitivity = float(1 / decimal(self.scale)), self.sensitivity
+        small = math.exp(-slope)
+        step = np.arange(sensitivity + 1, dtype=np.float64)
+        loss = slope * (2.0 * step - sensitivity)
+        fallen = slope * (sensitivity - step)
+        inner = math.log(math.tanh(0.5 * slope)) if slope < 1.0 else math.log1p(-small)
+        if slope >= 1.0:
+            inner -= math.log1p(small)
+        ends = -math.log1p(small)
+        level = np.full(sensitivity + 1, inner)
+        level[0] = level[-1] = ends
+        log_p = level - fallen
+        return read_only_atoms(loss, log_p, ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        from hockeystick.precision.integer_noise import discrete_laplace_nodes
-
         scale = decimal(self.scale)
         return discrete_laplace_nodes(scale, self.sensitivity, first, count)
 
@@ -361,8 +365,6 @@ class DiscreteLaplaceLoss(AtomicLoss):
         return ZCDPLine(_divergence(self.scale, self.sensitivity))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        from hockeystick.precision.integer_noise import discrete_laplace_delta
-
         scale = decimal(self.scale) * (1 - perturbation * Fraction(ULP))
         return discrete_laplace_delta(epsilon, scale, self.sensitivity)
 
@@ -370,8 +372,6 @@ class DiscreteLaplaceLoss(AtomicLoss):
 @lru_cache(maxsize=256)
 def _divergence(scale: float, sensitivity: int) -> float:
     """Return ``D_1``, rounded up."""
-    from hockeystick.numerics.multiprecision import mp
-
     slope = 1 / decimal(scale)
     # What cancels is of the size of D next to D^2/b.
     lost = max(0, math.ceil(-math.log10(slope))) if slope < 1 else 0
@@ -379,23 +379,6 @@ def _divergence(scale: float, sensitivity: int) -> float:
         h = as_mpf(slope)
         fallen = 2 * mp.exp(-h) * mp.expm1(-sensitivity * h) / mp.expm1(-2 * h)
         return outward(float(h * (sensitivity - fallen)))
-
-
-@lru_cache(maxsize=16)
-def _atoms_of_discrete_laplace(scale: float, sensitivity: int) -> Atoms:
-    slope = float(1 / decimal(scale))
-    small = math.exp(-slope)
-    step = np.arange(sensitivity + 1, dtype=np.float64)
-    loss = slope * (2.0 * step - sensitivity)
-    fallen = slope * (sensitivity - step)
-    inner = math.log(math.tanh(0.5 * slope)) if slope < 1.0 else math.log1p(-small)
-    if slope >= 1.0:
-        inner -= math.log1p(small)
-    ends = -math.log1p(small)
-    level = np.full(sensitivity + 1, inner)
-    level[0] = level[-1] = ends
-    log_p = level - fallen
-    return read_only_atoms(loss, log_p, ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
 
 
 @dominating_pair.register
@@ -440,9 +423,7 @@ class SkellamLoss(AtomicLoss):
     variance: float
     sensitivity: int
 
-    @property
-    def supremum(self) -> float:
-        return math.inf
+    supremum = math.inf
 
     def zcdp_line(self) -> ZCDPLine | None:
         return by_orders(self)
@@ -458,12 +439,29 @@ class SkellamLoss(AtomicLoss):
         slope = 2.0 * shift / variance
         return 32.0 * (sixth_power(3.0 * shift * slope) + sixth_power(slope) * spread)
 
+    @kept(16)
     def atoms(self) -> Atoms:
-        return _atoms_of_skellam(self.variance, self.sensitivity)
+        """Return the atoms, ascending.
+
+        ``ln p(k)`` is that of 0 minus the steps up to ``|k|``, added up exactly, so that a
+        difference of two of these sums is as good as each of its steps, all of one sign.
+        """
+        variance, sensitivity = self.variance, self.sensitivity
+        last = _reach_of_skellam(variance)
+        steps = _steps(variance, last + sensitivity + 1)
+        whole = [int(math.ldexp(step, _STEP_BITS)) for step in steps]
+        falls = list(accumulate(whole, initial=0))
+        k = range(-last - sensitivity, last + 1)
+        rises = [falls[abs(j + sensitivity)] - falls[abs(j)] for j in k]
+        loss = np.ldexp(np.array(rises, dtype=np.float64), -_STEP_BITS)
+        fall = np.ldexp(np.array([falls[abs(j)] for j in k], dtype=np.float64), -_STEP_BITS)
+        log_norm, unsure = _log_norm_of_skellam(
+            np.ldexp(np.array(falls, dtype=np.float64), -_STEP_BITS)
+        )
+        log_p = -fall - log_norm
+        return read_only_atoms(loss, log_p, ULP * (4.0 * fall + np.abs(log_p)) + unsure)
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        from hockeystick.precision.skellam import skellam_nodes
-
         least = -_reach_of_skellam(self.variance) - self.sensitivity
         variance = decimal(self.variance)
         return skellam_nodes(variance, self.sensitivity, least + first, count)
@@ -500,8 +498,6 @@ class SkellamLoss(AtomicLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``T(k0) - e^eps T(k0 + D)``, which falls in the variance: noises add up."""
-        from hockeystick.precision.skellam import skellam_delta
-
         variance = decimal(self.variance) * (1 - perturbation * Fraction(ULP))
         return skellam_delta(epsilon, variance, self.sensitivity)
 
@@ -513,8 +509,6 @@ def _steps(variance: float, count: int) -> list[float]:
     ``ln(1 - x)`` of the exactly rounded ``x = 1 - r`` where r is above 1/2, where it moves by at
     most 1.5 times as much as x; the C library's logarithms are within 2 ulp.
     """
-    from hockeystick.precision.skellam import bessel_ratios
-
     values, bits = bessel_ratios(decimal(variance), count, _BITS)
     one = 1 << bits
     return [-math.log1p(-((one - r) / one)) if 2 * r > one else -math.log(r / one) for r in values]
@@ -533,30 +527,7 @@ def _reach_of_skellam(variance: float) -> int:
 
 
 def _log_tail(k: float, variance: float) -> float:
-    """Return Chernoff's exponent."""
     return k * math.asinh(k / variance) - k / (math.hypot(1.0, variance / k) + variance / k)
-
-
-@lru_cache(maxsize=16)
-def _atoms_of_skellam(variance: float, sensitivity: int) -> Atoms:
-    """Return the atoms, ascending.
-
-    ``ln p(k)`` is that of 0 minus the steps up to ``|k|``, added up exactly, so that a difference
-    of two of these sums is as good as each of its steps, all of one sign.
-    """
-    last = _reach_of_skellam(variance)
-    steps = _steps(variance, last + sensitivity + 1)
-    whole = [int(math.ldexp(step, _STEP_BITS)) for step in steps]
-    falls = list(accumulate(whole, initial=0))
-    k = range(-last - sensitivity, last + 1)
-    rises = [falls[abs(j + sensitivity)] - falls[abs(j)] for j in k]
-    loss = np.ldexp(np.array(rises, dtype=np.float64), -_STEP_BITS)
-    fall = np.ldexp(np.array([falls[abs(j)] for j in k], dtype=np.float64), -_STEP_BITS)
-    log_norm, unsure = _log_norm_of_skellam(
-        np.ldexp(np.array(falls, dtype=np.float64), -_STEP_BITS)
-    )
-    log_p = -fall - log_norm
-    return read_only_atoms(loss, log_p, ULP * (4.0 * fall + np.abs(log_p)) + unsure)
 
 
 def _log_norm_of_skellam(fall: Array) -> tuple[float, float]:

@@ -7,12 +7,16 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.mechanisms.noise.laplace import Laplace, Staircase
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
+from hockeystick.precision.atoms import AtomList, three_points
+from hockeystick.precision.profiles import exact, laplace_line, reciprocal
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.atomic import ThreePointLoss, log_values
 from hockeystick.privacy_loss.core.base import (
@@ -21,19 +25,16 @@ from hockeystick.privacy_loss.core.base import (
     Atoms,
     CGFEstimate,
     ContourValues,
+    DominatingPair,
     Masses,
     ProfiledLoss,
-)
-from hockeystick.privacy_loss.core.composition import LESS, MORE
-from hockeystick.privacy_loss.core.infinity_mass import edge_pair
-from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
-from hockeystick.privacy_loss.core.outcomes import PartlyInfiniteLoss
-from hockeystick.privacy_loss.core.pairs import (
-    DominatingPair,
     both,
     dominating_pair,
     dominating_pair_of_tradeoff,
 )
+from hockeystick.privacy_loss.core.composition import LESS, MORE, edge_pair
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, infinity_mass_pair
+from hockeystick.privacy_loss.core.outcomes import PartlyInfiniteLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     ENDPOINT_TOLERANCE,
     DensityLoss,
@@ -43,14 +44,7 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
 from hockeystick.tradeoffs import IntervalProfile, LaplaceTradeOff, Profile
 from hockeystick.tradeoffs.functions.closed_forms import LaplaceProfile
 
-if TYPE_CHECKING:
-    from mpmath import mpc, mpf
-    from numpy.typing import NDArray
-
-    from hockeystick.precision.atoms import AtomList
-
-    Complex = NDArray[np.complexfloating[Any, Any]]
-
+Complex = NDArray[np.complexfloating[Any, Any]]
 _LN_2: Final = math.log(2.0)
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
@@ -65,9 +59,34 @@ def reach_of(scale: float) -> float:
     return float(min(1 / decimal(scale), Fraction(sys.float_info.max)))
 
 
+class ReachLoss(DensityLoss, ProfiledLoss):
+    """A loss between ``-e`` and ``e = 1/scale``, which it comes close to or takes."""
+
+    __slots__ = ()
+
+    scale: float
+
+    @property
+    def reach(self) -> float:
+        """The largest loss e, the scale read as the decimal that it prints as."""
+        return reach_of(self.scale)
+
+    @property
+    def supremum(self) -> float:
+        return self.reach * (1.0 + 2.0 * ULP)
+
+    @property
+    def exact_supremum(self) -> FloatAndDecimal:
+        return FloatAndDecimal.over(1, self.scale)
+
+    @property
+    def infimum(self) -> float:
+        return -self.supremum
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
+class LaplaceLoss(ReachLoss, AnalyticLoss):
     """The loss of Lap(1, b) against Lap(0, b), the same in both directions, with ``e = 1/b``.
 
     It is e with probability 1/2, -e with probability ``exp(-e)/2``, and has the density
@@ -93,33 +112,14 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     scale: float
 
     @property
-    def reach(self) -> float:
-        """The largest loss ``e = 1/b``, the scale read as the decimal that it prints as."""
-        return reach_of(self.scale)
-
-    @property
     def out_of_range(self) -> bool:
         return not 1e-100 <= self.reach <= 1e6
-
-    @property
-    def supremum(self) -> float:
-        return self.reach * (1.0 + 2.0 * ULP)
-
-    @property
-    def exact_supremum(self) -> FloatAndDecimal:
-        return FloatAndDecimal.over(1, self.scale)
-
-    @property
-    def infimum(self) -> float:
-        return -self.supremum
 
     @property
     def endpoint_tolerance(self) -> float:
         return ENDPOINT_TOLERANCE * self.reach
 
-    @property
-    def opposite(self) -> LaplaceLoss:
-        return self
+    same_both_ways = True
 
     def atoms(self) -> Atoms:
         ends = np.array([-self.reach, self.reach])
@@ -160,9 +160,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return Ball(float(real[0]), float(error[0]))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.profiles import reciprocal
-
         end = reciprocal(self.scale) * (1 + perturbation * mp.mpf(ULP))
         return max(mp.zero, -mp.expm1((epsilon - end) / 2))
 
@@ -186,13 +183,9 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LaplaceLoss:
         return self
 
-    @property
-    def nodes(self) -> int:
-        """Two terms, the closed form."""
-        return 2
+    nodes = 2
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return ``ln M`` along the line."""
         z = c + 1j * (step * np.arange(count, dtype=np.float64))
         end = self.reach
         shift = max(0.0, c * end - _COMFORTABLE)
@@ -206,9 +199,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             return log_values(less_one.real, less_one.imag, error * (1.0 + 1e-9), shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return ``ln M`` along the line by mpmath."""
-        from hockeystick.precision.profiles import laplace_line, reciprocal
-
         return laplace_line(reciprocal(self.scale), c, step, count)
 
 
@@ -318,10 +308,6 @@ class StaircaseLoss(ThreePointLoss):
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; gamma is moved towards 1/2 for a larger loss."""
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.atoms import three_points
-        from hockeystick.precision.profiles import exact
-
         # 1 - 2 gamma loses what gamma is near 1/2.
         with mp.extraprec(64):
             epsilon, move = exact(self.epsilon) * (1 + perturbation * ULP), perturbation * ULP
@@ -337,8 +323,6 @@ class StaircaseLoss(ThreePointLoss):
 
 def _on_one_step(epsilon: mpf, gamma: mpf) -> mpf:
     """Return the probability that the loss is 0."""
-    from hockeystick.numerics.multiprecision import mp
-
     b = mp.exp(-epsilon)
     height = -mp.expm1(-epsilon) / (2 * (gamma + b * (1 - gamma)))
     return height * ((1 - 2 * gamma) * b if 2 * gamma < 1 else 2 * gamma - 1)

@@ -16,35 +16,29 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
-from hockeystick.numerics import ULP, FloatAndDecimal, decimal
+from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import Array, Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.infinity_mass import edge_pair
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.precision.multivariate_laplace import kappa_of, multivariate_laplace_delta, peak
+from hockeystick.privacy_loss.core.base import (
+    Array,
     DominatingPair,
+    Masses,
     NoAnalysisError,
     both,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.uncertain_endpoints import (
-    DensityLoss,
-    UncertainEdges,
-    cut_edges,
-    mirrored,
-)
-from hockeystick.privacy_loss.noise.laplace import reach_of
+from hockeystick.privacy_loss.core.composition import edge_pair
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, cut_edges, mirrored
+from hockeystick.privacy_loss.noise.laplace import ReachLoss, reach_of
 
-if TYPE_CHECKING:
-    from mpmath import mpf
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.intp]
-
+Indices = NDArray[np.intp]
 # The largest radius that the bound of the growth is used for, and radii over half a piece.
 _REACH: Final = 0.75
 _RATIOS: Final = (3.0, 6.0, 12.0, 30.0, 100.0, 1000.0, 1e5)
@@ -86,9 +80,6 @@ class _Pieces(NamedTuple):
 @lru_cache(maxsize=32)
 def axis_of(end: float, dimension: int) -> Axis:
     """Return the pair at a distance e, in at least two dimensions."""
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.multivariate_laplace import kappa_of, peak
-
     with working_digits(30):
         kappa = float(kappa_of(dimension, mp.mpf(end) / 2))
     bare = Axis(dimension, 0.5 * end, end, kappa, np.empty(0), 0.0, 0.0)
@@ -352,7 +343,7 @@ _DIMENSIONS: Final = 10**8
 
 @final
 @dataclass(frozen=True, slots=True)
-class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
+class MultivariateLaplaceLoss(ReachLoss):
     """The loss of noise of density ``~ exp(-|z|)`` on R^n, n >= 2, at distance ``e = 1/scale``.
 
     P is centred at u and Q at 0, so that ``l = |x| - |x - u|`` lies between -e and e. That and the
@@ -371,23 +362,6 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
     dimension: int
 
     @property
-    def reach(self) -> float:
-        """The largest loss ``e``, the scale read as the decimal that it prints as."""
-        return reach_of(self.scale)
-
-    @property
-    def supremum(self) -> float:
-        return self.reach * (1.0 + 2.0 * ULP)
-
-    @property
-    def exact_supremum(self) -> FloatAndDecimal:
-        return FloatAndDecimal.over(1, self.scale)
-
-    @property
-    def infimum(self) -> float:
-        return -self.supremum
-
-    @property
     def endpoint_tolerance(self) -> float:
         return SNAP * self.reach
 
@@ -400,8 +374,6 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        from hockeystick.precision.multivariate_laplace import multivariate_laplace_delta
-
         distance = 1 / (decimal(self.scale) * (1 - Fraction(ULP) * perturbation))
         return multivariate_laplace_delta(epsilon, distance, self.dimension)
 

@@ -27,8 +27,11 @@ import numpy as np
 
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import Array
-from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
-from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    exact_edges,
+    gaussian_edges,
+    log_masses,
+)
 
 # Standard normals beyond this have less than exp(-840).
 _FARTHEST: Final = 41.0

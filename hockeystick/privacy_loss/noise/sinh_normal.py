@@ -38,29 +38,34 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick.mechanisms.noise.gaussian import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.profiles import exact
+from hockeystick.precision.sinh_normal import sinh_normal_delta
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, by_orders, sixth_power
-from hockeystick.privacy_loss.core.base import Array, CGFEstimate, Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.privacy_loss.core.base import (
+    Array,
+    CGFEstimate,
     DominatingPair,
+    Masses,
     NoAnalysisError,
+    ProfiledLoss,
     both,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
-from hockeystick.privacy_loss.noise.normal_masses import log_masses
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
+from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
+from hockeystick.privacy_loss.core.composition import NoiselessLoss
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    DensityLoss,
+    UncertainEdges,
+    log_masses,
+)
 
 _DIGITS: Final = 40
 # The sum's error, and what its ends leave out, is below exp of minus this, relative to M - 1.
@@ -93,45 +98,6 @@ class _Sum(NamedTuple):
     weight: Array
 
 
-def cgf_bounds(rho: float, width: float, c: float) -> Ball:
-    """Return K(c) with a proven error; inf from where the moments are infinite."""
-    shape = _shape(rho, width, c)
-    if shape is None:
-        return Ball(math.inf, 0.0)
-    found = _sum(rho, width, c)
-    if found is None or not found.error < 0.5:
-        return _between(shape.lower, shape.upper)
-    grown = math.exp(-abs(found.log_excess))
-    value = max(found.log_excess, 0.0) + math.log1p(grown)
-    if found.log_excess < _LARGE:
-        value = math.log1p(math.exp(found.log_excess))
-    # Of ln(1 + x) the derivative to ln x is x / (1 + x).
-    share = 1.0 / (1.0 + math.exp(-max(found.log_excess, -700.0)))
-    error = 1.1 * found.error * share / (1.0 - found.error) + 8.0 * ULP * value
-    return Ball(value, error)
-
-
-def cgf_estimate(rho: float, width: float, c: float) -> CGFEstimate | None:
-    """Return an estimate of K and two derivatives; None where they are infinite."""
-    shape = _shape(rho, width, c)
-    if shape is None:
-        return None
-    found = _sum(rho, width, c)
-    if found is None:
-        return CGFEstimate(shape.lower, (2.0 * c + 1.0) * rho, 2.0 * rho)
-    share = 1.0 / (1.0 + math.exp(-max(found.log_excess, -700.0)))
-    loss, weight = found.loss, found.weight
-    with np.errstate(over="ignore"):
-        first, second = 1.0 / np.tanh(0.5 * (c + 1.0) * loss), 1.0 / np.tanh(0.5 * c * loss)
-    slope = 0.5 * share * float(weight @ (loss * (first + second)))
-    if found.log_excess > _LARGE:
-        curvature = float(weight @ (loss - slope) ** 2)
-    else:
-        square = float(weight @ (loss * loss * (1.0 + first * second)))
-        curvature = 0.5 * share * square - slope * slope
-    return CGFEstimate(cgf_bounds(rho, width, c).midpoint, slope, max(curvature, 0.0))
-
-
 @lru_cache(maxsize=256)
 def _shape(rho: float, width: float, c: float) -> _Shape | None:
     """Return R and what goes with it, None where R is 0 or imaginary.
@@ -142,9 +108,6 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
 
         M <= 2 sqrt(e / R) cosh(u0 - v) exp((q/2) (1 - R) + 1/(4 q R)).
     """
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.profiles import exact
-
     with working_digits(_DIGITS):
         order, a, exponent = mp.mpf(c), exact(width), exact(rho)
         square, half = exponent * a * a, 1 / (2 * a)
@@ -389,9 +352,6 @@ class SinhNormalCurve(NamedTuple):
 @lru_cache(maxsize=64)
 def curve_of(rho: float, width: float) -> SinhNormalCurve:
     """Return the curve of parameters read as the decimals that they print as."""
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.profiles import exact
-
     with working_digits(_DIGITS):
         square, half = exact(square_of(rho, width)), 1 / (2 * exact(width))
         sinh = mp.sinh(2 * half)
@@ -471,16 +431,42 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
         Where they are infinite, those without the losses that hardly ever occur: large and finite,
         so that a search along c is led back.
         """
-        found = cgf_estimate(self.rho, self.width, c)
-        return UnboundedLoss.cgf_estimate(self, c) if found is None else found
+        shape = _shape(self.rho, self.width, c)
+        if shape is None:
+            return UnboundedLoss.cgf_estimate(self, c)
+        found = _sum(self.rho, self.width, c)
+        if found is None:
+            return CGFEstimate(shape.lower, (2.0 * c + 1.0) * self.rho, 2.0 * self.rho)
+        share = 1.0 / (1.0 + math.exp(-max(found.log_excess, -700.0)))
+        loss, weight = found.loss, found.weight
+        with np.errstate(over="ignore"):
+            first, second = 1.0 / np.tanh(0.5 * (c + 1.0) * loss), 1.0 / np.tanh(0.5 * c * loss)
+        slope = 0.5 * share * float(weight @ (loss * (first + second)))
+        if found.log_excess > _LARGE:
+            curvature = float(weight @ (loss - slope) ** 2)
+        else:
+            square = float(weight @ (loss * loss * (1.0 + first * second)))
+            curvature = 0.5 * share * square - slope * slope
+        return CGFEstimate(self.cgf_bounds(c).midpoint, slope, max(curvature, 0.0))
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K by a trapezoid sum with a proven error, finite for ``c < 1/(exp(2/A) - 1)``."""
-        return cgf_bounds(self.rho, self.width, c)
+        shape = _shape(self.rho, self.width, c)
+        if shape is None:
+            return Ball(math.inf, 0.0)
+        found = _sum(self.rho, self.width, c)
+        if found is None or not found.error < 0.5:
+            return _between(shape.lower, shape.upper)
+        grown = math.exp(-abs(found.log_excess))
+        value = max(found.log_excess, 0.0) + math.log1p(grown)
+        if found.log_excess < _LARGE:
+            value = math.log1p(math.exp(found.log_excess))
+        # Of ln(1 + x) the derivative to ln x is x / (1 + x).
+        share = 1.0 / (1.0 + math.exp(-max(found.log_excess, -700.0)))
+        error = 1.1 * found.error * share / (1.0 - found.error) + 8.0 * ULP * value
+        return Ball(value, error)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        from hockeystick.precision.sinh_normal import sinh_normal_delta
-
         unit = Fraction(ULP) * perturbation
         rho, width = decimal(self.rho), decimal(self.width)
         return sinh_normal_delta(epsilon, rho * (1 + unit), width * (1 - unit))

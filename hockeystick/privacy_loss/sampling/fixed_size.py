@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import (
@@ -39,24 +39,22 @@ from hockeystick.mechanisms import (
     WithReplacementSubsampled,
 )
 from hockeystick.numerics import decimal
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import PrivacyLoss
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.privacy_loss.core.base import (
     DominatingPair,
     NoAnalysisError,
+    PrivacyLoss,
     both,
     dominating_pair,
     sampled_loss,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, JoinedLoss, exchanged_pair
 from hockeystick.privacy_loss.noise.gaussian import DisplacedGaussianLoss, GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 
 @dominating_pair.register
@@ -195,8 +193,6 @@ def _multiplicities(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_
 
     Rounded up, the lost mass has the largest multiplicity; rounded down, multiplicity 0.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     batch, examples = mechanism.batch_size, mechanism.examples
     groups: list[_Group] = []
     first, likely = 1, True
@@ -217,8 +213,6 @@ def _multiplicities(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_
 
 
 def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
-    from hockeystick.numerics.multiprecision import mp
-
     share = mp.one / examples
     return (
         mp.binomial(batch, multiplicity)
@@ -229,8 +223,6 @@ def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
 
 def _dyadic(probability: mpf) -> Fraction:
     """Return a chance rounded down to a multiple of ``2^-960``, its own round-off included."""
-    from hockeystick.numerics.multiprecision import mp
-
     return Fraction(max(int(mp.floor(mp.ldexp(probability, _BITS))) - 1, 0), 2**_BITS)
 
 

@@ -19,12 +19,16 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import numpy as np
 
+from hockeystick.kernels import fixed_size_gaussian, uniform_minorant
 from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.numerics.multiprecision import mpc, mpf
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.fixed_size_gaussian import cgf_line, gauss_legendre
+from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import (
     OUTWARD,
     Cumulants,
@@ -42,10 +46,12 @@ from hockeystick.privacy_loss.core.base import (
     Array,
     CGFEstimate,
     ContourValues,
+    DominatingPair,
     ProfiledLoss,
+    both,
+    dominating_pair_of_tradeoff,
 )
 from hockeystick.privacy_loss.core.composition import LESS, MORE, mu_squared_upper
-from hockeystick.privacy_loss.core.pairs import DominatingPair, both, dominating_pair_of_tradeoff
 from hockeystick.privacy_loss.guarantees import gaussian_pair
 from hockeystick.tradeoffs import (
     GaussianProfile,
@@ -54,9 +60,6 @@ from hockeystick.tradeoffs import (
     SampledGaussianTradeOff,
     SampledProfile,
 )
-
-if TYPE_CHECKING:
-    from mpmath import mpc, mpf
 
 # Standard deviations beyond which nothing counts in cumulants, and nodes on each panel.
 _REACH: Final = 14.0
@@ -85,10 +88,8 @@ _SURE: Final = -14.0
 @cache
 def _gauss_legendre(order: int) -> tuple[Array, Array]:
     """Return ``1 + node`` and the weights, each rounded from more digits."""
-    from hockeystick.precision import fixed_size_gaussian
-
     with working_digits(20):
-        offset, weight = fixed_size_gaussian.gauss_legendre(order)
+        offset, weight = gauss_legendre(order)
     return np.array(offset, dtype=np.float64), np.array(weight, dtype=np.float64)
 
 
@@ -146,21 +147,22 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     def cumulants(self) -> Cumulants | None:
         if self.out_of_range:
             return None
-        return symmetric_cumulants(float(self.rate), self.mu, self.atom)
+        right = _half(float(self.rate), self.mu, 1.0)
+        return of_signed_parts(right, right.swapped(), self.atom)
 
     def moment_bounds(self) -> MomentBounds | None:
         if self.out_of_range:
             return None
-        return symmetric_moment_bounds(float(self.rate), self.mu, self.atom)
+        right = _cells(float(self.rate), self.mu, 1.0)
+        # Readings of the rate move 1 - p by an ulp of p.
+        slack = OUTWARD * self.atom + 2.0 * ULP
+        none = max(self.atom - slack, 0.0), self.atom + slack
+        return of_signed_cells(right, right.swapped(), _of_normals(self.mu), none)
 
-    @property
-    def supremum(self) -> float:
-        return math.inf
+    supremum = math.inf
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``p delta_G(ln(1 + (e^eps - 1)/p))``, for epsilon >= 0."""
-        from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
-
         worse = 1 + perturbation * ULP
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
@@ -175,8 +177,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return IntervalProfile(low, high)
 
     def _reach(self, c: float, log_tolerance: float) -> float:
-        from hockeystick.kernels import fixed_size_gaussian
-
         return float(fixed_size_gaussian.reach(float(self.rate), self.mu, c, log_tolerance))
 
     @property
@@ -186,8 +186,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     def _rough_reach(self, c: float) -> float:
         """Return where the unproven sums end: relative to M, whose integrand peaks by (1+c) mu."""
-        from hockeystick.kernels import fixed_size_gaussian
-
         u = (1.0 + c) * self.mu
         ratio = fixed_size_gaussian.log_ratio(float(self.rate), self.mu, u - 0.5 * self.mu)
         return self._reach(c, self._rough + max((1.0 + c) * ratio - 0.5 * u * u, 0.0))
@@ -198,16 +196,11 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     def cgf_estimate(self, c: float) -> CGFEstimate:
         if not self.quadrature_available(c):
             return convex_bound(float(self.rate), self.mu, c)
-        from hockeystick.kernels import fixed_size_gaussian
-
         p, longest = float(self.rate), self._rough_reach(c)
         rule = _gauss_legendre(_ORDER)
-        sums = fixed_size_gaussian.cumulant_sums(p, self.mu, c, longest, *rule)
-        shift, value, slope, curvature = sums
-        total = math.exp(-shift) + value
-        slope /= total
-        k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
+        return CGFEstimate.of_sums(
+            *fixed_size_gaussian.cumulant_sums(p, self.mu, c, longest, *rule)
+        )
 
     def cgf_bounds(self, c: float) -> Ball:
         return self._cgf_bounds_within(c, _SHARP)
@@ -226,8 +219,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return Ball(0.5 * upper, 0.5 * upper)
 
     def decay(self, c: float) -> AtomDecay:
-        from hockeystick.kernels import uniform_minorant
-
         norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         p = float(self.rate)
@@ -236,8 +227,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return AtomDecay(width, mass, float(variation), min(share, 1.0))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> PanelRule | None:
-        from hockeystick.kernels import fixed_size_gaussian
-
         longest = self._reach(c_high, log_tolerance - 1.0)
         if not longest < _LONGEST:
             return None
@@ -268,8 +257,6 @@ class AtomDecay:
         The atom and what is above the minorant do not decay; and the part without the atom is at
         most its total variation over v.
         """
-        from hockeystick.kernels import uniform_minorant
-
         by_minorant = uniform_minorant.minorant_exponent(self.width, self.mass, math.inf, y)
         left = self.atom + self.variation / y
         return max(float(by_minorant), -math.log(left) if left < 1.0 else 0.0)
@@ -287,13 +274,9 @@ class PanelRule:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are."""
         return self.starts.size * _ORDER
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return ``ln M`` along the line, with quadrature and round-off error."""
-        from hockeystick.kernels import fixed_size_gaussian
-
         with np.errstate(all="ignore"):
             loss, log_weight, loss_error, weight_error = fixed_size_gaussian.nodes(
                 float(self.loss.rate),
@@ -311,11 +294,7 @@ class PanelRule:
             return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return ``ln M`` along the line by mpmath, over the same nodes."""
-        from hockeystick.precision import fixed_size_gaussian
-        from hockeystick.precision.profiles import reciprocal
-
-        return fixed_size_gaussian.cgf_line(
+        return cgf_line(
             self.loss.rate,
             reciprocal(self.loss.noise_multiplier),
             list(zip(self.starts.tolist(), self.halves.tolist(), strict=True)),
@@ -343,13 +322,7 @@ def sampled_cumulants(p: float, mu: float, removing: bool) -> Cumulants:
     left, right = _half(p, mu, -1.0), _half(p, mu, 1.0)
     if removing:
         return of_signed_parts(right, left)
-    return of_signed_parts(_swapped(left), _swapped(right))
-
-
-def symmetric_cumulants(p: float, mu: float, atom: float) -> Cumulants:
-    """Return those of the loss of removing where it is positive, mirrored, with an atom at 0."""
-    right = _half(p, mu, 1.0)
-    return of_signed_parts(right, _swapped(right), atom)
+    return of_signed_parts(left.swapped(), right.swapped())
 
 
 def sampled_moment_bounds(p: float, mu: float, removing: bool) -> MomentBounds:
@@ -358,15 +331,6 @@ def sampled_moment_bounds(p: float, mu: float, removing: bool) -> MomentBounds:
     if removing:
         return of_signed_cells(right, left, _of_normals(mu))
     return of_signed_cells(left.swapped(), right.swapped(), _of_normals(mu))
-
-
-def symmetric_moment_bounds(p: float, mu: float, atom: float) -> MomentBounds:
-    """Return those of the loss of removing where it is positive, mirrored, with an atom at 0."""
-    right = _cells(p, mu, 1.0)
-    # Readings of the rate move 1 - p by an ulp of p.
-    slack = OUTWARD * atom + 2.0 * ULP
-    none = max(atom - slack, 0.0), atom + slack
-    return of_signed_cells(right, right.swapped(), _of_normals(mu), none)
 
 
 def log_ratio(p: float, mu: float, u: Array) -> Array:
@@ -394,10 +358,6 @@ def _half(p: float, mu: float, sign: float) -> SignedPart:
     bare, shifted = weight * np.exp(-0.5 * u * u), weight * np.exp(-0.5 * (u - mu) ** 2)
     size = np.maximum(sign * log_ratio(p, mu, u), 0.0)
     return SignedPart(size, (1.0 - p) * bare + p * shifted, bare)
-
-
-def _swapped(half: SignedPart) -> SignedPart:
-    return SignedPart(half.size, half.q, half.p)
 
 
 def _of_normals(mu: float) -> TailBound:

@@ -8,21 +8,26 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hockeystick.kernels import noise_levels, uniform_minorant
 from hockeystick.mechanisms import GaussianSequence
 from hockeystick.numerics import ULP, Ball
-from hockeystick.privacy_loss.core.base import AnalyticLoss, Array, CGFEstimate, ContourValues
+from hockeystick.numerics.multiprecision import mp, mpc
+from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
+    Array,
+    CGFEstimate,
+    ContourValues,
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.composition import largest_when_adding, mu_squared_upper
-from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.sampling.sampled_gaussian import FARTHEST, SampledGaussianLoss
-
-if TYPE_CHECKING:
-    from mpmath import mpc
-    from numpy.typing import NDArray
-
 
 # The number of nodes for the levels of one cell; a rule of n is exact up to degree 2n - 1.
 _NODES: Final = 12
@@ -69,8 +74,6 @@ class Cell:
     @cached_property
     def _gaps(self) -> Array:
         """How far the rule may be from the sum for each Chebyshev polynomial, round-off covered."""
-        from hockeystick.kernels import noise_levels
-
         nodes = -np.log(np.array(self.noise))
         ones = np.ones(self.runs)
         all_ = noise_levels.chebyshev_sums(self.points, ones, self.centre, self.half, _DEGREES)
@@ -107,6 +110,9 @@ class Levels:
         self.points: Array = -np.log(self.noise)
         self._cells: dict[tuple[int, int, int], Cell] = {}
         self._hash = hash(self.noise.tobytes())
+        # The largest and the smallest noise multiplier, and how many levels there are.
+        self.most, self.least = float(self.noise[0]), float(self.noise[-1])
+        self.runs = int(self.points.size)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all levels are the same."""
@@ -121,21 +127,6 @@ class Levels:
     def __repr__(self) -> str:
         """Return the counts of the levels, from the largest noise to the smallest."""
         return f"<{self.runs} levels of noise from {self.most:g} to {self.least:g}>"
-
-    @property
-    def most(self) -> float:
-        """The largest noise multiplier."""
-        return float(self.noise[0])
-
-    @property
-    def least(self) -> float:
-        """The smallest noise multiplier."""
-        return float(self.noise[-1])
-
-    @property
-    def runs(self) -> int:
-        """How many there are."""
-        return int(self.points.size)
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -152,8 +143,6 @@ class Levels:
     @cached_property
     def bins(self) -> tuple[Bin, ...]:
         """Narrow bins that hold all levels."""
-        from hockeystick.kernels import noise_levels
-
         ends = noise_levels.cell_ends(self.points, _THIN).tolist()
         return tuple(
             Bin(end - start, float(self.noise[start]), float(self.noise[end - 1]))
@@ -186,8 +175,11 @@ class Levels:
         if key not in self._cells:
             points, first = self.points[start:end].copy(), float(self.noise[start])
             alike = first == self.noise[end - 1]
-            made = _alike(start, points, first) if alike else _cell_of(start, points, nodes)
-            self._cells[key] = made
+            if alike:
+                count = np.array([float(points.size)])
+                self._cells[key] = Cell(start, points, float(points[0]), 0.0, (first,), count)
+            else:
+                self._cells[key] = _cell_of(start, points, nodes)
         return self._cells[key]
 
 
@@ -197,14 +189,8 @@ def levels_of(noise_multipliers: tuple[float, ...]) -> Levels:
     return Levels(noise_multipliers)
 
 
-def _alike(start: int, points: Array, noise: float) -> Cell:
-    return Cell(start, points, float(points[0]), 0.0, (noise,), np.array([float(points.size)]))
-
-
 def _cell_of(start: int, points: Array, nodes: int) -> Cell:
     """Return the cell of some levels, with Gauss's rule for them."""
-    from hockeystick.kernels import noise_levels
-
     low, high = float(points[0]), float(points[-1])
     centre = 0.5 * (low + high)
     # A little wider than the points; a range next to nothing would only magnify round-off.
@@ -290,8 +276,6 @@ class GaussianSequenceLoss(AnalyticLoss):
         )
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        from hockeystick.kernels import noise_levels
-
         noise, weights = self.levels.estimate_nodes
         runs = [self.run(one) for one in noise]
         if not self.out_of_range and c <= FARTHEST:
@@ -471,9 +455,6 @@ class SequenceDecay:
     runs: Array
 
     def exponent(self, y: float) -> float:
-        """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
-        from hockeystick.kernels import noise_levels
-
         total = noise_levels.total_exponent(self.width, self.mass, self.ends, self.runs, y)
         return float(total) * (1.0 - 1e-9)
 
@@ -516,9 +497,6 @@ class SequenceRule:
         return np.array(lines).transpose(1, 0, 2)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return ``ln M`` along the line by mpmath, run by run."""
-        from hockeystick.numerics.multiprecision import mp
-
         total = [mp.mpc(0)] * count
         for run, runs in self.loss.runs:
             rule = run.rule(self.c_high, self.y_high, self.log_tolerance)
@@ -574,8 +552,6 @@ def _level_sets(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, 
     For ``mu >= m`` the density of t is at least ``m/mu exp((m^2 - mu^2)/8)`` times that for m, and
     M is larger.
     """
-    from hockeystick.kernels import uniform_minorant
-
     most, least = loss.run(one.most), loss.run(one.least)
     norm = least._cgf_bounds_within(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)

@@ -69,23 +69,24 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.sampling.poisson import RevealedSample
 from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.rounding import fraction_of
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
-from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.base import (
+    DominatingPair,
+    NoAnalysisError,
+    PrivacyLoss,
+    both,
+    dominating_pair,
+    sampled_loss,
+)
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import decimal_or_above
-from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
+from hockeystick.privacy_loss.core.composition import NoiselessLoss, decimal_or_above
 from hockeystick.privacy_loss.core.mixtures import (
     RandomizedResponsePairLoss,
     observed_mixture,
     two_point_pair,
-)
-from hockeystick.privacy_loss.core.pairs import (
-    DominatingPair,
-    NoAnalysisError,
-    both,
-    dominating_pair,
-    sampled_loss,
 )
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, JoinedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
@@ -395,15 +396,12 @@ def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Enclosure
 
 def _chance(trials: int, count: int, rate: Fraction) -> Enclosure:
     """Return ``P[Bin(trials, rate) = count]`` to 50 digits; what is next to nothing may be 0."""
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(_DIGITS + len(str(trials))):
         share = mp.mpf(rate.numerator) / rate.denominator
         value = mp.binomial(trials, count) * share**count * (1 - share) ** (trials - count)
         if mp.mag(value) < -2 * _BITS:
             return Enclosure(Fraction(0), Fraction(1, 2 ** (2 * _BITS)))
-        mantissa, exponent = value.man_exp
-    found = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+        found = fraction_of(value)
     return Enclosure(found * (1 - _TINY), found * (1 + _TINY))
 
 

@@ -27,27 +27,34 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import numpy as np
 
+from hockeystick.kernels import doubling
+from hockeystick.kernels.doubling import Indices
 from hockeystick.mechanisms.sampling.fixed_size import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms, sums_over
-from hockeystick.privacy_loss.core.base import Array, Atoms, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, kept, read_only_atoms, sums_over
+from hockeystick.privacy_loss.core.base import (
+    Array,
+    Atoms,
+    CGFEstimate,
+    DominatingPair,
+    PrivacyLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.cell_loss import log_psi
 from hockeystick.privacy_loss.core.composition import Composition, Terms, losses_of_run, once
-from hockeystick.privacy_loss.core.pairs import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
-from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    exact_edges,
+    gaussian_edges,
+    log_masses,
+)
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 from hockeystick.privacy_loss.noise.score_sums import losses_of_sums, score_sums
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.doubling import Indices
-
 
 # Standard normals beyond this have less than exp(-840): times any number of steps, exp(-820).
 FARTHEST: Final = 41.0
@@ -211,8 +218,6 @@ def _lognormal(edges: Array, noise: float, above: bool) -> Points:
 
 
 def _paired(x: Points, y: Points, at: Array, count: int, width: float, above: bool) -> Points:
-    from hockeystick.kernels import doubling
-
     product = count == 1
     same = x is y
     first, last = _partners(x.mass, y.mass)
@@ -401,9 +406,7 @@ class AllocationLoss(AtomListLoss):
         summed = _summed(self.noise_multiplier, steps, times)
         return () if self.attained == summed else (summed,)
 
-    @property
-    def infimum(self) -> float:
-        return -math.inf
+    infimum = -math.inf
 
     @property
     def supremum(self) -> float:
@@ -420,8 +423,22 @@ class AllocationLoss(AtomListLoss):
         """That of every participation at a known step, by joint convexity."""
         return short_up(self.participations / decimal(self.noise_multiplier) ** 2)
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _atoms(self)
+        """Return the losses on a lattice, ascending, moved to the safe side by all round-off."""
+        if not self.above and self.participations > 1:
+            return _atoms_of_scores(self)
+        points, step = _points(self)
+        off, place = _off(self), np.log(points.at)
+        log_p = np.log(points.mass) + (place if self.removing else 0.0)
+        error = points.error + points.off + ULP * (8.0 * float(np.abs(log_p).max()) + 16.0)
+        side = 1.0 if self.removing else -1.0
+        if self.above:
+            own = side * step * np.round(place / step) + off
+            own, log_p = _with_lost(self, own[:: int(side)], log_p[:: int(side)], step, off)
+        else:
+            own, log_p = _rounded_down(side * place - off, log_p, step / _FINER, points.width)
+        return read_only_atoms(own, log_p, np.full(log_p.size, error))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms, without the mass lost above."""
@@ -497,24 +514,6 @@ def _points(loss: AllocationLoss) -> tuple[Points, float]:
     """Return the likelihood ratio that a loss is the logarithm of, and the step of its lattice."""
     block = loss.steps // loss.participations
     return allocated(loss.noise_multiplier, block, loss.participations, loss.above)
-
-
-@lru_cache(maxsize=64)
-def _atoms(loss: AllocationLoss) -> Atoms:
-    """Return the losses on a lattice, ascending, moved to the safe side by all round-off."""
-    if not loss.above and loss.participations > 1:
-        return _atoms_of_scores(loss)
-    points, step = _points(loss)
-    off, place = _off(loss), np.log(points.at)
-    log_p = np.log(points.mass) + (place if loss.removing else 0.0)
-    error = points.error + points.off + ULP * (8.0 * float(np.abs(log_p).max()) + 16.0)
-    side = 1.0 if loss.removing else -1.0
-    if loss.above:
-        own = side * step * np.round(place / step) + off
-        own, log_p = _with_lost(loss, own[:: int(side)], log_p[:: int(side)], step, off)
-    else:
-        own, log_p = _rounded_down(side * place - off, log_p, step / _FINER, points.width)
-    return read_only_atoms(own, log_p, np.full(log_p.size, error))
 
 
 def _atoms_of_scores(loss: AllocationLoss) -> Atoms:

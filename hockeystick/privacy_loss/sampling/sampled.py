@@ -11,19 +11,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, Self, final
+from functools import partial
+from typing import Any, Final, Self, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.precision.profiles import exact, reciprocal, replaced_gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_ends, sixth_power
-from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS, AtomicLoss
+from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS, AtomicLoss, kept
 from hockeystick.privacy_loss.core.base import Array, Atoms, ClosedFormProfile, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.composition import (
     complement_bounds,
     log_complement,
+    log_mixed,
     mu_of,
     mu_squared_upper,
 )
@@ -34,15 +38,10 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     masses_between,
     mirrored,
     no_atoms,
+    sampled_masses,
 )
-from hockeystick.privacy_loss.noise.normal_masses import sampled_masses
 
-if TYPE_CHECKING:
-    from mpmath import mpf
-    from numpy.typing import NDArray
-
-    Indices = NDArray[np.signedinteger[Any]]
-
+Indices = NDArray[np.signedinteger[Any]]
 # Likelihood ratios beyond this are handled as logarithms.
 _LARGE: Final = 1e3
 # The largest relative error of a likelihood ratio.
@@ -276,9 +275,6 @@ def sampled_delta(
     ``c d(-ln(1 - (1 - e^-eps)/p))`` while c is positive, and 0 from there on:
     ``P - e^eps ((1-p) P + p Q) = c P - e^eps p Q``. Both ask d for an epsilon >= 0 only.
     """
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.profiles import exact
-
     guard = 64 + 2 * max(0, -int(mp.mag(exact(rate))))
     with mp.extraprec(guard):
         chance = min(exact(rate) * (1 + perturbation * mp.mpf(ULP)), 1)
@@ -293,13 +289,6 @@ def sampled_delta(
                 return mp.zero
             at = -mp.log1p(mp.expm1(-epsilon) / chance)
     return +(factor * inner(+at, perturbation))
-
-
-def log_mixed(exponent: float, weight: float) -> float:
-    """Return ``ln(1 - w + w e^k)``, rounded up."""
-    if exponent > _LARGEST_EXPONENT:
-        return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * ULP)
-    return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * ULP)
 
 
 @final
@@ -318,13 +307,11 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
     rate: float | Fraction
     removing: bool
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _mapped(self)
+        return self._map.atoms(self.inner.atoms())
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        from hockeystick.numerics.multiprecision import mp
-        from hockeystick.precision.profiles import exact
-
         rate = exact(self.rate)
         losses, masses = self.inner.nodes(first, count)
         if self.removing:
@@ -350,11 +337,6 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         return sampled_delta(self.inner.delta, self.rate, self.removing, epsilon, perturbation)
-
-
-@lru_cache(maxsize=64)
-def _mapped(loss: SampledAtomsLoss) -> Atoms:
-    return loss._map.atoms(loss.inner.atoms())
 
 
 _LN_2: Final = math.log(2.0)
@@ -453,8 +435,6 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is eps."""
-        from hockeystick.precision.profiles import exact, reciprocal, replaced_gaussian_delta
-
         worse = 1 + perturbation * ULP
         return replaced_gaussian_delta(
             epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse

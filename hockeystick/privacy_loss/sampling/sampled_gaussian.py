@@ -1,4 +1,4 @@
-"""The loss of the Poisson-subsampled Gaussian mechanism."""
+"""The Poisson-subsampled Gaussian's loss, its large losses also apart from the small ones."""
 
 from __future__ import annotations
 
@@ -6,25 +6,46 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from functools import cached_property
+from typing import Any, Final, final
 
 import numpy as np
 
+from hockeystick.kernels import jumps, near_outputs, sampled_gaussian, uniform_minorant
 from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
+from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
+from hockeystick.precision.series import cgf_line
 from hockeystick.privacy_loss.bounds.moments import (
     Cumulants,
     MinorantDecay,
     MomentBounds,
     sixth_moment_of_normal,
 )
-from hockeystick.privacy_loss.core.base import CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.atomic import log_values, mgf_line, tilted_line
+from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
+    Array,
+    CGFEstimate,
+    ContourValues,
+    FarMasses,
+    Masses,
+    NearLoss,
+    ProfiledLoss,
+    TailValues,
+)
 from hockeystick.privacy_loss.core.composition import (
     LESS,
     MORE,
     largest_when_adding,
+    mu_of,
     mu_squared_upper,
 )
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    DensityLoss,
+    UncertainEdges,
+    far_masses,
+)
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import (
     FixedSizeGaussianLoss,
@@ -33,14 +54,6 @@ from hockeystick.privacy_loss.sampling.fixed_size_gaussian import (
     sampled_moment_bounds,
 )
 from hockeystick.privacy_loss.sampling.sampled import SubsamplingMap
-from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
-    NearSampledGaussianLoss,
-    SampledGaussian,
-    SampledGaussianTailSplit,
-    Trapezoid,
-    edge_at,
-    small_losses,
-)
 from hockeystick.tradeoffs import (
     GaussianProfile,
     IntervalProfile,
@@ -49,21 +62,398 @@ from hockeystick.tradeoffs import (
     SwappedSampledProfile,
 )
 
-if TYPE_CHECKING:
-    from mpmath import mpf
+_FAR: Final = 12.0
+# Edge and width of a window that is not there.
+NOWHERE: Final = (math.inf, 1.0)
+# A window that is everywhere 1.
+_EVERYWHERE: Final = (-1e9, 1e6)
+# The steps for which the weights' own sum is bounded.
+_WIDEST_STEP: Final = 3.0
+_MOST_NODES: Final = 200_000.0
+# What is so many widths above a window counts unless ln of its share is further below 0.
+_WIDTHS: Final = 9.0
+_NEGLIGIBLE: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class SampledGaussian(AnalyticLoss):
+    """A loss of ``(1-p) N(0, 1) + p N(mu, 1)`` and ``N(0, 1)`` that has sums over outputs for M."""
+
+    rate: float | Fraction
+    noise_multiplier: float | Fraction
+    removing: bool
+    # The rate and the distance of the means in units of the noise, as floats: asked very often.
+    p: float = field(init=False, repr=False, compare=False)
+    mu: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", float(self.rate))
+        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
+
+    def power(self, c: float) -> float:
+        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
+        return 1.0 + c if self.removing else -c
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """Edge and width of the window that leaves out the far outputs."""
+        return NOWHERE
+
+    def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
+        if not (self.removing and 0.0 < threshold <= _COMFORTABLE):
+            return None
+        edge, width = edge_at(threshold, self.p, self.mu), _WINDOW / self.mu
+        small = NearSampledGaussianLoss(self.rate, self.noise_multiplier, True, edge, width)
+        return SampledGaussianTailSplit(self, small, self.window) if edge < self.window[0] else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledGaussianTailSplit:
+    """``M = A + J`` by the window ``W(u) = Phi((u - edge) / width)`` on the output, J above it.
+
+    A loss without far outputs is split in ``(1 - W) V`` and ``W V``, V being its own window. The
+    small losses are those of ``1 - W``: their transform is at least A.
+    """
+
+    loss: SampledGaussian
+    small: NearSampledGaussianLoss
+    top: tuple[float, float] = NOWHERE
+
+    def bulk(self, c: float) -> CGFEstimate:
+        """Return ``ln A(c)``, or what is above it, and its derivatives, unproven.
+
+        Infinite where the window no longer cuts off the largest losses.
+        """
+        found = self.small.cgf_estimate(c)
+        counts = self._log_above(c) > found.value - _NEGLIGIBLE
+        return CGFEstimate(math.inf, math.inf, 0.0) if counts else found
+
+    def _log_above(self, c: float) -> float:
+        """Return about ln of what counts well above the window under a tilt by c."""
+        edge, width, mu = self.small.edge, self.small.width, self.loss.mu
+        above = (c * mu - edge) / (1.0 + 1.0 / (width * width))
+        if above <= _WIDTHS * width:
+            return -math.inf
+        u = edge + above
+        log_size = c * sampled_gaussian.log_ratio(self.loss.p, mu, u)
+        return log_size - 0.5 * (above / width) ** 2 - 0.5 * u * u
+
+    def bulk_upper(self, c: float, log_tolerance: float) -> float:
+        """Return a proven upper bound of ``ln A(c)``: that of the small losses, one by one."""
+        pair, w, window = (self.loss.p, self.loss.mu), 1.0 + c, (self.small.edge, self.small.width)
+        pull = w * self.loss.mu
+        capped = window[0] + window[1] * (window[1] * pull + _FAR)
+        low, high = -_FAR, max(min(pull + _FAR, capped), 1.0)
+        step, log_error = jumps.widest_window_step(
+            *pair, w, 0.0, *_EVERYWHERE, *window, low, high, log_tolerance
+        )
+        if not high - low < _MOST_NODES * step or step > _WIDEST_STEP:
+            return math.inf
+        log_rest = jumps.log_nodes_left_out(*pair, w, *window, low, high, step)
+        value, error = self._small_part(c, step, low, high)
+        if not value + error < math.inf or max(log_error, log_rest) > 0.0:
+            return math.inf
+        # The weights themselves add up to 1 but for the trapezoid rule's error on two Gaussians.
+        log_unit = 1.0 - 2.0 * (math.pi / step) ** 2
+        slack = error + math.exp(log_error) + math.exp(log_rest) + math.exp(log_unit)
+        return math.log1p(value + slack) + 1e-15
+
+    def _small_part(self, c: float, step: float, low: float, high: float) -> tuple[float, float]:
+        """Return ``E[(1 - W) exp(c L)] - 1`` summed over nodes, and its round-off."""
+        first = math.floor(low / step)
+        count = math.ceil(high / step) - first + 1
+        nodes = sampled_gaussian.nodes(self.loss.p, self.loss.mu, True, first, count, step)
+        loss, log_weight, loss_error, weight_error = nodes
+        (large, error), (small, other) = (
+            near_outputs.windows(first, count, step, self.small.edge, self.small.width, side)
+            for side in (1.0, -1.0)
+        )
+        unsure = weight_error + np.maximum(error, other)
+        value, off = jumps.small_part(loss, log_weight, loss_error, unsure, large, small, c)
+        return float(value), float(off)
+
+    def decay(self, c: float) -> TailDecay:
+        norm = self.loss.cgf_bounds(c)
+        return TailDecay(self, c, norm.midpoint - norm.radius)
+
+    def rule(self, c: float, y_high: float, log_tolerance: float) -> TailTrapezoid | None:
+        """Return a trapezoid rule for J on the line through c; None where none is fine enough."""
+        span, pair = self._span(c), (self.loss.p, self.loss.mu)
+        step, log_error = jumps.widest_window_step(
+            *pair, 1.0 + c, y_high, *self._windows, *span, log_tolerance
+        )
+        if step == 0.0:
+            return None
+        first = math.floor(span[0] / step)
+        count = math.ceil(span[1] / step) - first + 1
+        log_rest = jumps.log_nodes_left_out(*pair, 1.0 + c, *self.top, *span, step)
+        return TailTrapezoid(self, first, count, step, max(log_error, log_rest) + 0.7)
+
+    @property
+    def _windows(self) -> tuple[float, float, float, float]:
+        """Edges and widths of W and V."""
+        return (self.small.edge, self.small.width, *self.top)
+
+    def _span(self, c: float) -> tuple[float, float]:
+        """Return the range of u that J needs: V cuts it off above its edge."""
+        pull, (top, width) = (1.0 + c) * self.loss.mu, self.top
+        return -_FAR, min(max(pull, self.small.edge) + _FAR, top + width * (width * pull + _FAR))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TailDecay:
+    """How J falls along one line, next to ``M(c)``, of which ``log_norm`` is a lower bound."""
+
+    split: SampledGaussianTailSplit
+    c: float
+    log_norm: float
+
+    def exponent(self, y: float) -> float:
+        of, loss = self.split, self.split.loss
+        return self.log_norm - jumps.log_decay(
+            loss.p, loss.mu, 1.0 + self.c, y, *of._windows, *of._span(self.c)
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TailTrapezoid:
+    """Equidistant nodes whose sum is J on one line, with a proven quadrature error."""
+
+    split: SampledGaussianTailSplit
+    first: int
+    nodes: int
+    step: float
+    log_error: float
+
+    def line(self, c: float, step: float, count: int) -> TailValues:
+        of = self.split.loss
+        loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+            of.p, of.mu, True, self.first, self.nodes, self.step
+        )
+        edge, width, top, top_width = self.split._windows
+        for place, wide, side in ((edge, width, 1.0), (top, top_width, -1.0)):
+            if place < math.inf:
+                log_window, window_error = near_outputs.windows(
+                    self.first, self.nodes, self.step, place, wide, side
+                )
+                log_weight, weight_error = log_weight + log_window, weight_error + window_error
+        scale = float((log_weight + c * loss).max())
+        real, imag, error = tilted_line(
+            loss, log_weight - scale, loss_error, weight_error, c, step, count
+        )
+        log_error = self.log_error - scale
+        quadrature = math.exp(log_error) if log_error < 700.0 else math.inf
+        return TailValues(scale, real, imag, error + quadrature)
+
+
+# Relative accuracy of proven cumulants, as a logarithm: where digits count, and where a part in a
+# million is enough.
+_SHARP: Final = -38.0
+_SURE: Final = -14.0
+# The step of the unproven cumulants, in widths of the window.
+_ROUGH_STEP: Final = 0.75
+# Exponents up to this size are left unscaled.
+_COMFORTABLE: Final = 200.0
+_FARTHEST: Final = 1e9
+# Width of the window above small losses, over 1/mu: about the best throughout.
+_WINDOW: Final = 0.12
+_NEAR_SAMPLED_GAUSSIAN_MOST_NODES: Final = 400_000
+# A uniform minorant of the near outputs ends this many widths below the edge.
+_KEPT: Final = 2.0
+_KEPT_SHARE: Final = 0.977
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NearSampledGaussianLoss(SampledGaussian, NearLoss):
+    """The loss of a Poisson-subsampled Gaussian at the near outputs: those not marked as far.
+
+    Each output u of ``(1-p) N(0, 1) + p N(mu, 1)`` and of ``N(0, 1)`` is marked with probability
+    ``W(u) = Phi((u - edge) / width)``. What is not marked has a total mass below 1, and the
+    transform ``A(z) = E_P[(1 - W) exp(z L)]``; see ``kernels.near_outputs``.
+    """
+
+    edge: float
+    width: float
+    outside: FarMasses = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        SampledGaussian.__post_init__(self)
+        object.__setattr__(self, "outside", far_masses(self.p, self.mu, self.edge, self.width))
+
+    @property
+    def far(self) -> FarMasses:
+        """The masses of the far outputs; of adding, no more than that under its own P."""
+        if self.removing:
+            return self.outside
+        return FarMasses(self.outside.log_q, -math.inf, -math.inf, self.outside.error)
+
+    def missing(self, c: float, y: Any) -> tuple[Any, Any, Any]:
+        """Return ``J_P + z (J_P - J_Q)`` at ``z = c + i y``: real and imaginary part, and size."""
+        found = self.outside
+        mass = math.exp(found.log_p if self.removing else found.log_q)
+        excess = math.exp(found.log_excess)
+        signed = excess if self.removing else -excess
+        return mass + c * signed, y * signed, mass + np.hypot(c, y) * excess
+
+    def log_far_power(self, order: float) -> float:
+        return float(near_outputs.log_far_power(self.p, self.mu, order, self.edge, self.width))
+
+    out_of_range = False
+
+    # Infinite: hardly any output beyond the edge is near, but some are.
+    supremum = math.inf
+
+    def quadrature_available(self, c: float) -> bool:
+        return c <= _FARTHEST
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        # It resolves the window and the tilted density.
+        step = min(0.5, 0.75 / self.mu, _ROUGH_STEP * self.width)
+        shift, value, slope, curvature = near_outputs.near_cumulant_sums(
+            self.p, self.mu, self.removing, c, self.edge, self.width, step
+        )
+        unit = math.exp(-shift)
+        missing, excess, _ = self.missing(c, 1.0)
+        return CGFEstimate.of_sums(shift, value - missing * unit, slope - excess * unit, curvature)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return ``ln A(c)`` with the proven error of its quadrature; without end where none is."""
+        value = self.cgf_estimate(c).value
+        rule = self.rule(c, 0.0, value + _SURE)
+        if rule is None:
+            return Ball(0.0, math.inf)
+        real, _, error = rule.line(c, 0.0, 1)
+        return Ball(float(real[0]), float(error[0]))
+
+    def decay(self, c: float) -> MinorantDecay:
+        """Return the decay by a uniform minorant of the tilted density well below the edge."""
+        norm = self.cgf_bounds(c)
+        width, mass, _ = uniform_minorant.level_sets(
+            self.p,
+            self.mu,
+            self.power(c),
+            False,
+            norm.midpoint + norm.radius,
+            2.0 * norm.radius,
+            self.edge - _KEPT * self.width,
+        )
+        return MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
+
+    @property
+    def window(self) -> tuple[float, float]:
+        return self.edge, self.width
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> NearTrapezoid | None:
+        p, mu, edge, width, w = self.p, self.mu, self.edge, self.width, self.power(c_high)
+        modulus = math.hypot(c_high, y_high)
+        low, high, log_rest = near_outputs.near_span(
+            p, mu, w, modulus, edge, width, log_tolerance - 2.0
+        )
+        step, log_error = near_outputs.widest_near_step(
+            p, mu, w, modulus, y_high, edge, width, low, high, log_tolerance
+        )
+        if not 0.0 < step <= width or high - low > _NEAR_SAMPLED_GAUSSIAN_MOST_NODES * step:
+            return None
+        first = math.floor(low / step)
+        count = math.ceil(high / step) - first + 1
+        return NearTrapezoid(self, step, first, count, max(log_error, log_rest) + 0.7)
+
+
+@dataclass(frozen=True)
+class Trapezoid:
+    """Equidistant nodes in ``u`` whose sum is the transform, with a proven quadrature error."""
+
+    loss: SampledGaussian
+    step: float
+    first: int
+    nodes: int
+    log_error: float
+
+    @cached_property
+    def terms(self) -> tuple[Array, Array, Array, Array]:
+        """Losses, log weights, errors of the losses, errors of the weights."""
+        of = self.loss
+        return sampled_gaussian.nodes(of.p, of.mu, of.removing, self.first, self.nodes, self.step)
+
+    def line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return ``ln M``; what is out of range has an infinite error or no number."""
+        with np.errstate(all="ignore"):
+            loss, log_weight, loss_error, weight_error = self.terms
+            shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
+            real, imag, error = mgf_line(
+                loss, log_weight - shift, loss_error, weight_error, c, step, count
+            )
+            real, imag, error = self.less_missing((real, imag, error), c, step, math.exp(-shift))
+            return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
+
+    def less_missing(
+        self, values: tuple[Array, Array, Array], c: float, step: float, unit: float
+    ) -> tuple[Array, Array, Array]:
+        """Return M - 1 in units, less what the weights lack to be those of distributions."""
+        return values
+
+    def precise_nodes(self) -> tuple[list[mpf], list[mpf]]:
+        """Return losses and weights by mpmath, to its precision."""
+        from hockeystick.precision import sampled_gaussian
+
+        of = self.loss
+        mu = reciprocal(of.noise_multiplier)
+        return sampled_gaussian.nodes(of.rate, mu, of.removing, self.first, self.nodes, self.step)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        return cgf_line(*self.precise_nodes(), c, step, count)
+
+
+@final
+@dataclass(frozen=True)
+class NearTrapezoid(Trapezoid):
+    """The nodes' weights times the window of near outputs."""
+
+    loss: NearSampledGaussianLoss
+
+    @cached_property
+    def terms(self) -> tuple[Array, Array, Array, Array]:
+        of = self.loss
+        loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+            of.p, of.mu, of.removing, self.first, self.nodes, self.step
+        )
+        log_window, window_error = near_outputs.windows(
+            self.first, self.nodes, self.step, of.edge, of.width, -1.0
+        )
+        return loss, log_weight + log_window, loss_error, weight_error + window_error
+
+    def less_missing(
+        self, values: tuple[Array, Array, Array], c: float, step: float, unit: float
+    ) -> tuple[Array, Array, Array]:
+        missing = self.loss.missing(c, step * np.arange(values[0].size))
+        real, imag = values[0] - missing[0] * unit, values[1] - missing[1] * unit
+        slack = (self.loss.outside.error + 16.0 * ULP) * unit
+        return real, imag, values[2] + slack * missing[2] + ULP * np.hypot(real, imag)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        from hockeystick.precision import jumps
+
+        of, (loss, weight) = self.loss, self.precise_nodes()
+        _, log_kept = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
+        kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
+        return [mp.log(value) for value in jumps.tilted_line(loss, kept, c, step, count)]
+
+
+def edge_at(threshold: float, p: float, mu: float) -> float:
+    """Return the output with a loss."""
+    return math.log1p(math.expm1(threshold) / p) / mu + 0.5 * mu
+
 
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
-# Exponents up to this size are left unscaled.
-_COMFORTABLE: Final = 200.0
 _NEAR_WINDOW: Final = 0.06
 _WIDEST_WINDOW: Final = 0.1
 # Beyond this c only the convex bound of M is used.
 FARTHEST: Final = 1e8
-# Relative accuracy of the proven cumulants, as a logarithm: where digits count, and where a part in
-# a million is enough.
-_SHARP: Final = -38.0
-_SURE: Final = -14.0
 
 
 @final
@@ -94,23 +484,17 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
     def quadrature_available(self, c: float) -> bool:
         if self.out_of_range or c > FARTHEST:
             return False
-        from hockeystick.kernels import sampled_gaussian
-
         return sampled_gaussian.within_reach(self.p, self.mu, self.removing, c)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         if self.out_of_range or c > FARTHEST:
             return convex_bound(self.p, self.mu, c)
-        from hockeystick.kernels import sampled_gaussian
-
         found = sampled_gaussian.cgf_estimate(self.p, self.mu, self.removing, c)
         return convex_bound(self.p, self.mu, c) if math.isnan(found[0]) else CGFEstimate(*found)
 
     def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
         if not self.quadrature_available(max(orders)):
             return [self.cgf_estimate(c).value for c in orders]
-        from hockeystick.kernels import sampled_gaussian
-
         values = sampled_gaussian.cgf_estimates(self.p, self.mu, self.removing, np.array(orders))
         return list(values.tolist())
 
@@ -199,8 +583,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         return SubsamplingMap(self.rate, self.removing).masses(inner, edges)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
-
         worse = 1 + perturbation * ULP
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
@@ -214,16 +596,12 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         return SampledProfile(inner, rate) if self.removing else SwappedSampledProfile(inner, rate)
 
     def decay(self, c: float) -> MinorantDecay:
-        from hockeystick.kernels import uniform_minorant
-
         p, mu, w = self.p, self.mu, self.power(c)
         norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         return MinorantDecay(*uniform_minorant.level_sets(p, mu, w, False, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> Trapezoid | None:
-        from hockeystick.kernels import sampled_gaussian
-
         step, first, nodes, log_error = sampled_gaussian.trapezoid_rule(
             self.p, self.mu, self.removing, c_high, y_high, log_tolerance
         )
@@ -235,12 +613,9 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
 
     def far_mode(self, c: float) -> tuple[float, float]:
         """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``."""
-        from hockeystick.kernels import sampled_gaussian
-
         return sampled_gaussian.far_mode(self.p, self.mu, self.removing, c)
 
     def delta_estimate(self, epsilon: float) -> float:
-        """Return delta of one run by its closed form, that of the noise at an amplified epsilon."""
         if epsilon > _COMFORTABLE:
             return 0.0
         grown = math.expm1(epsilon) if self.removing else math.expm1(-epsilon)
@@ -267,10 +642,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         narrow = math.sqrt(max(-math.log(threshold), 1.0) * threshold / steepness)
         width = min(min(_NEAR_WINDOW, narrow) / self.mu, _WIDEST_WINDOW)
         return NearSampledGaussianLoss(self.rate, self.noise_multiplier, self.removing, edge, width)
-
-    def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
-        small = self.removing and small_losses(self.rate, self.noise_multiplier, threshold)
-        return SampledGaussianTailSplit(self, small) if small else None
 
 
 def _tail(x: float) -> float:

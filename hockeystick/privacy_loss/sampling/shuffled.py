@@ -21,7 +21,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final, NamedTuple, cast, final
 
 import numpy as np
@@ -34,17 +33,18 @@ from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LARGEST_GROUP, squares_of_batches
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
-from hockeystick.privacy_loss.core.base import Array, Atoms
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.infinity_mass import edge_pair
-from hockeystick.privacy_loss.core.mixtures import merged, observed_mixture
-from hockeystick.privacy_loss.core.pairs import (
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, kept, read_only_atoms
+from hockeystick.privacy_loss.core.base import (
+    Array,
+    Atoms,
     DominatingPair,
     NoAnalysisError,
     both,
     dominating_pair,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.composition import edge_pair
+from hockeystick.privacy_loss.core.mixtures import merged, observed_mixture
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -88,8 +88,22 @@ class LargestBatchLoss(AtomListLoss):
     shifts: Shifts
     dropped: bool = False
 
+    @kept(64)
     def atoms(self) -> Atoms:
-        return _atoms(self)
+        mu = 1.0 / self.noise_multiplier
+        shifts = (self.shifts.under_p * mu, self.shifts.under_q * mu)
+        with np.errstate(all="ignore"):
+            edges, step = _edges(self.steps, *shifts, dropped=self.dropped)
+            (log_p, error_p), (log_q, error_q) = (
+                _masses(_curve(edges, self.steps, shift, self.dropped)) for shift in shifts
+            )
+            known = (log_p > -math.inf) & (error_p < _SURE) & (error_q < _SURE)
+            log_p, error = log_p[known], error_p[known]
+            log_q, error_q = log_q[known], error_q[known]
+            rounding = 4.0 * ULP * (np.abs(log_p) + np.abs(log_q))
+            less = log_p - log_q - (error + error_q + rounding)
+        values = _rounded_down(less, log_p + 4.0 / mu * less, step)
+        return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
 
 
 class _Curve(NamedTuple):
@@ -136,24 +150,6 @@ def _log_phi(at: Array) -> _Curve:
     ulps = 64.0 + 2.0 * np.where(at > 0.0, at * at, 0.0)
     rate = np.exp(-0.5 * at * at - 0.5 * math.log(2.0 * math.pi) - value)
     return _Curve(value, ULP * ulps * np.abs(value) + 1e-320, rate)
-
-
-@lru_cache(maxsize=64)
-def _atoms(loss: LargestBatchLoss) -> Atoms:
-    mu = 1.0 / loss.noise_multiplier
-    shifts = (loss.shifts.under_p * mu, loss.shifts.under_q * mu)
-    with np.errstate(all="ignore"):
-        edges, step = _edges(loss.steps, *shifts, dropped=loss.dropped)
-        (log_p, error_p), (log_q, error_q) = (
-            _masses(_curve(edges, loss.steps, shift, loss.dropped)) for shift in shifts
-        )
-        known = (log_p > -math.inf) & (error_p < _SURE) & (error_q < _SURE)
-        log_p, error = log_p[known], error_p[known]
-        log_q, error_q = log_q[known], error_q[known]
-        rounding = 4.0 * ULP * (np.abs(log_p) + np.abs(log_q))
-        less = log_p - log_q - (error + error_q + rounding)
-    values = _rounded_down(less, log_p + 4.0 / mu * less, step)
-    return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
 
 
 def _edges(

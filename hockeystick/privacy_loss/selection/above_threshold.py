@@ -62,11 +62,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hockeystick.kernels import comparison_runs
 from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, sixth_moment_of_normal, sixth_power
@@ -76,11 +79,6 @@ from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.composition import mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-    from numpy.typing import NDArray
-
 
 # Tangents: the first, the last, and their number.
 _TANGENTS: Final = (-7.5, 9.5, 112)
@@ -121,8 +119,6 @@ def gaussian_run(plus: float, minus: float, comparisons: int) -> RunProfile:
     Gaussian noise at a smaller distance is made from that at a larger one, so that steps which are
     lost in round-off may be taken for larger ones.
     """
-    from hockeystick.kernels import comparison_runs
-
     plus, minus = (max(step, _MORE) if step else 0.0 for step in (plus, minus))
     unit = max(plus, minus) / _PER_STEP
     places = np.arange(-_DOWN * _PER_STEP, _UP * _PER_STEP + 1)
@@ -351,15 +347,8 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
             bend = mu * mu * max(1.0 - hazard * (quantile + hazard), 0.0)
             found.append(CGFEstimate(exponent + log_below, slope, bend))
         most = max(one.value for one in found)
-        weights = [math.exp(one.value - most) for one in found]
-        total = math.fsum(weights)
-        mean = math.fsum(w * one.first_derivative for w, one in zip(weights, found, strict=True))
-        mean /= total
-        spread = math.fsum(
-            w * (one.second_derivative + (one.first_derivative - mean) ** 2)
-            for w, one in zip(weights, found, strict=True)
-        )
-        return CGFEstimate(most + math.log(total), mean, spread / total)
+        value = most + math.log(math.fsum(math.exp(one.value - most) for one in found))
+        return CGFEstimate.of_mixture(value, (0.0,) * len(found), found)
 
     def cgf_bounds(self, c: float) -> Ball:
         value = float(self._cumulants(c)[0])
@@ -405,8 +394,6 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, with the digits that cancel."""
-        from hockeystick.numerics.multiprecision import mp
-
         size = self.shift + mu_of(self.noise_multiplier)
         with working_digits(_digits(c, size)):
             mu, shift, inner = (
@@ -448,8 +435,6 @@ def tail(noise_multiplier: Fraction, shift: float, inner: float) -> tuple[mpf, m
 def _tail_in(
     noise_multiplier: Fraction, shift: float, inner: float, digits: int
 ) -> tuple[mpf, mpf]:
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(digits):
         mu = as_mpf(1 / noise_multiplier)
         quantile = (mp.mpf(inner) - mp.mpf(shift)) / mu
@@ -463,8 +448,6 @@ def _inner_mass(loss: AboveThresholdGaussianLoss) -> mpf:
 
 def _precision() -> int:
     """Return some digits more than mpmath's."""
-    from hockeystick.numerics.multiprecision import mp
-
     return int(max(mp.dps, _DIGITS)) + _DIGITS
 
 

@@ -11,9 +11,9 @@ from hockeystick.mechanisms.selection.exponential import (
     PermuteAndFlip,
     ReportNoisyMax,
 )
+from hockeystick.privacy_loss.core.base import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.mixtures import NO_PRIVACY, RandomizedResponsePairLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
 

@@ -34,30 +34,36 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, PartitionSelection
 from hockeystick.mechanisms.selection.partition_selection import CountNoise
 from hockeystick.numerics import Ball, FloatAndDecimal, largest_reading, least_reading
-from hockeystick.numerics.rounding import DIGITS, as_mpf
+from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.rounding import DIGITS, as_mpf, fraction_of
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
+from hockeystick.precision.integer_noise import discrete_gaussian_tail, discrete_laplace_tail
+from hockeystick.precision.profiles import phi
+from hockeystick.privacy_loss.core.base import (
+    CGFEstimate,
+    DominatingPair,
+    NoAnalysisError,
+    PrivacyLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.composition import (
     ALONE,
     KIND,
     Composition,
+    ConstantLoss,
+    NoiselessLoss,
     Terms,
     complement_bounds,
     largest_when_adding,
     losses_of_run,
     once,
 )
-from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 # Probabilities are computed to DIGITS digits and widened by this share.
 _SHARE: Final = 1e-25
@@ -98,9 +104,7 @@ class UnseenPartitionLoss(PrivacyLoss):
             return None
         return ConstantLoss(complement_bounds(below_1[0])[0], complement_bounds(below_1[-1])[1])
 
-    @property
-    def supremum(self) -> float:
-        return math.inf
+    supremum = math.inf
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         return CGFEstimate(math.inf, math.inf, 0.0)
@@ -200,13 +204,11 @@ def shown_alone(noise: CountNoise, threshold: float) -> tuple[Fraction, Fraction
     if spread == 0.0:
         seen = [Fraction(gap <= 0) for gap in gaps]
         return min(seen), max(seen)
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(DIGITS):
         scales = {least_reading(spread), largest_reading(spread)}
         found = [_tail(noise, scale, gap) for scale in scales for gap in gaps]
         share = mp.mpf(_SHARE)
-        low, high = _fraction(min(found) * (1 - share)), _fraction(max(found) * (1 + share))
+        low, high = fraction_of(min(found) * (1 - share)), fraction_of(max(found) * (1 + share))
     return low if low >= _LEAST else Fraction(0), min(max(high, _LEAST), Fraction(1))
 
 
@@ -218,10 +220,6 @@ def _spread(noise: CountNoise) -> float:
 
 def _tail(noise: CountNoise, scale: Fraction, gap: Fraction) -> mpf:
     """Return ``P[Z >= gap]`` of noise of a scale, to mpmath's precision."""
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.integer_noise import discrete_gaussian_tail, discrete_laplace_tail
-    from hockeystick.precision.profiles import phi
-
     far = _FARTHEST_OF_GAUSSIANS if isinstance(noise, Gaussian | DiscreteGaussian) else _FARTHEST
     if abs(gap) > far * scale:
         return mp.zero if gap > 0 else mp.one
@@ -233,8 +231,3 @@ def _tail(noise: CountNoise, scale: Fraction, gap: Fraction) -> mpf:
     if isinstance(noise, Gaussian):
         return phi(-at)
     return mp.exp(-at) / 2 if at > 0 else 1 - mp.exp(at) / 2
-
-
-def _fraction(value: mpf) -> Fraction:
-    mantissa, exponent = value.man_exp
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

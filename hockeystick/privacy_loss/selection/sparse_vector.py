@@ -28,17 +28,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.numerics import ULP, least_reading
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
-from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.base import (
+    CGFEstimate,
+    DominatingPair,
+    PrivacyLoss,
+    both,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, both, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import RenyiBoundLoss
 from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
@@ -48,9 +54,6 @@ from hockeystick.privacy_loss.selection.threshold_bound import (
     gaussian_queries_bound,
     laplace_bound,
 )
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 _INWARD: Final = 1.0 - 2.0**-45
 _OUTWARD: Final = 1.0 + 2.0**-48
@@ -64,15 +67,13 @@ _LARGEST_SCALE: Final = 1e15
 class UnknownLoss(RenyiBoundLoss):
     """A loss without any known bound."""
 
-    @property
-    def largest_order(self) -> float:
-        return 0.0
+    largest_order = 0.0
 
     def bound(self, c: float) -> float:
         return 0.0
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        return CGFEstimate(math.inf, math.inf, 0.0)
+    def estimate(self, c: float) -> CGFEstimate:
+        return CGFEstimate(0.0, 0.0, 0.0)
 
 
 @final
@@ -91,9 +92,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
     attained: PrivacyLoss | None = field()
     also_attained: tuple[PrivacyLoss, ...] = ()
 
-    @property
-    def largest_order(self) -> float:
-        return math.inf
+    largest_order = math.inf
 
     @property
     def left_tangent(self) -> float:
@@ -120,7 +119,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         chord = self.rho + 2.0 * math.sqrt(self.rho) * math.sqrt(self.log_queries)
         return ZCDPLine(outward(min(self.rho_all, chord)))
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
+    def estimate(self, c: float) -> CGFEstimate:
         left, right = self.left_tangent, self.right_tangent
         if c <= left or not left < right:
             return CGFEstimate(
@@ -200,8 +199,6 @@ def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | Non
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if max(threshold, query) > _LARGEST_SCALE:
         return None
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(
         _DIGITS + 4 * math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
     ):
@@ -218,8 +215,6 @@ def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | Non
 
 def _two_laplaces(first: mpf, second: mpf) -> mpf:
     """Return the probability that the sum of two Laplace variables of these scales exceeds 1/2."""
-    from hockeystick.numerics.multiprecision import mp
-
     if first == second:
         return (2 + 1 / (2 * first)) * mp.exp(-1 / (2 * first)) / 4
     parts = (scale**2 * mp.exp(-1 / (2 * scale)) for scale in (first, second))
@@ -229,8 +224,6 @@ def _two_laplaces(first: mpf, second: mpf) -> mpf:
 
 def _normal_and_laplace(deviation: mpf, scale: mpf) -> mpf:
     """Return the probability that the sum of a normal and a Laplace variable exceeds 1/2."""
-    from hockeystick.numerics.multiprecision import mp
-
     half, ratio = 1 / (2 * deviation), deviation / scale
     grown = mp.exp(-1 / (2 * scale)) * mp.ncdf(half - ratio)
     fallen = mp.exp(1 / (2 * scale)) * mp.ncdf(-half - ratio)

@@ -25,24 +25,22 @@ nothing but how much is revealed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import numpy as np
 
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.numerics import largest_reading
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import Array
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 # Scales, and ratios of scales, between which the attacks are computed.
 _SCALES: Final = (0.1, 1e6)
@@ -218,9 +216,6 @@ def _loss(noises: _Noises, queries: Queries) -> OutcomesLoss | None:
 
 
 def _masses(noises: _Noises, queries: Queries, first: Fraction, last: Fraction) -> list[Fraction]:
-    """Return the masses of the outcomes, which add up to 1."""
-    from hockeystick.numerics.multiprecision import mp
-
     all_below = _by_trapezoids if noises.gaussian_query else _by_terms
     chances = all_below(noises, (first, queries.many), (last, queries.then))
     left = [Fraction(int(mp.nint(mp.ldexp(chance, _BITS))), 1 << _BITS) for chance in chances]
@@ -242,8 +237,6 @@ def _by_trapezoids(
     They share the points, which are close enough for the last one. A product with less than 10^-60
     before the last queries is left out of all.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     ratio = as_mpf(noises.threshold / noises.query)
     first, last = (as_mpf(answer / noises.query) for answer, _ in (many, then))
     width = 1 + ratio**2 * (many[1] + then[1])
@@ -270,8 +263,6 @@ def _by_terms(noises: _Noises, many: tuple[Fraction, int], then: tuple[Fraction,
 
 def _sum_of_terms(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
     """Return ``E[prod F(r - a)^m]`` for Laplace F, term by term between the kinks."""
-    from hockeystick.numerics.multiprecision import mp
-
     moment = _gaussian_moment if noises.gaussian_threshold else _laplace_moment
     kinks = sorted({answer for answer, _ in asked} | {Fraction(0)})
     total = mp.zero
@@ -287,8 +278,6 @@ def _sum_of_terms(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
 
 def _below_terms(answer: Fraction, low: Fraction | None, at: Fraction) -> dict[int, mpf]:
     """Return F(r - a) by powers of ``exp(r / b)``, on the piece that begins at ``low``."""
-    from hockeystick.numerics.multiprecision import mp
-
     if low is None or low < at:
         return {1: mp.exp(as_mpf(-answer)) / 2}
     return {0: mp.one, -1: -mp.exp(as_mpf(answer)) / 2}
@@ -306,8 +295,6 @@ def _laplace_moment(
     noises: _Noises, power: int, low: Fraction | None, high: Fraction | None
 ) -> mpf:
     """Return ``E[e^(power r / b); low < r < high]`` for Laplace r, on one side of 0."""
-    from hockeystick.numerics.multiprecision import mp
-
     side = 1 if high is not None and high <= 0 else -1
     rate = power / noises.query + side / noises.threshold
     scale = as_mpf(2 * noises.threshold)
@@ -322,20 +309,12 @@ def _gaussian_moment(
     noises: _Noises, power: int, low: Fraction | None, high: Fraction | None
 ) -> mpf:
     """Return ``E[e^(power r / b); low < r < high]`` for Gaussian r."""
-    from hockeystick.numerics.multiprecision import mp
-
     shift = as_mpf(power * noises.threshold / noises.query)
-    ends = list(_shifted(noises, (low, high), shift))
+    # In standard deviations of the threshold, less the shift.
+    ends = [
+        beyond if end is None else as_mpf(end / noises.threshold) - shift
+        for end, beyond in ((low, -mp.inf), (high, mp.inf))
+    ]
     if ends[0] > 0:
         ends = [-ends[1], -ends[0]]
     return mp.exp(shift**2 / 2) * (mp.ncdf(ends[1]) - mp.ncdf(ends[0]))
-
-
-def _shifted(
-    noises: _Noises, ends: tuple[Fraction | None, Fraction | None], shift: mpf
-) -> Iterator[mpf]:
-    """Return the ends in standard deviations of the threshold, less the shift."""
-    from hockeystick.numerics.multiprecision import mp
-
-    for end, beyond in zip(ends, (-mp.inf, mp.inf), strict=True):
-        yield beyond if end is None else as_mpf(end / noises.threshold) - shift

@@ -29,11 +29,12 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from hockeystick.numerics import ULP
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
@@ -50,9 +51,6 @@ from hockeystick.privacy_loss.selection.above_threshold import (
     run_profile,
     tail,
 )
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 # Shifts are multiples of a sensitivity over this.
 _SHARES: Final = 8
@@ -276,16 +274,12 @@ def excess(at: Array, noise: LossAtoms, run: RunProfile) -> Array:
 
 def _growth(at: Array) -> list[Fraction]:
     """Return about ``e^at``, at least."""
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(_DIGITS):
         grown = [mp.exp(mp.mpf(float(one))) * (1 + mp.mpf(2) ** (2 - mp.prec)) for one in at]
         return [Fraction(int(mp.ceil(mp.ldexp(one, _BITS))), 1 << _BITS) for one in grown]
 
 
 def _rounded(value: mpf) -> Fraction:
-    from hockeystick.numerics.multiprecision import mp
-
     return Fraction(int(mp.nint(mp.ldexp(value, _BITS))), 1 << _BITS)
 
 

@@ -73,7 +73,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from typing import Any, Final, final
 
 from hockeystick.mechanisms.selection.tuning import (
@@ -84,13 +84,20 @@ from hockeystick.mechanisms.selection.tuning import (
     TruncatedNegativeBinomial,
 )
 from hockeystick.numerics import ULP, largest_reading, least_reading
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
-from hockeystick.privacy_loss.core.base import CGFEstimate, ClosedFormProfile, PrivacyLoss
+from hockeystick.privacy_loss.core.base import (
+    CGFEstimate,
+    ClosedFormProfile,
+    DominatingPair,
+    NoAnalysisError,
+    PrivacyLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
-from hockeystick.privacy_loss.core.pairs import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, minimising_orders, total
 from hockeystick.privacy_loss.guarantees import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -108,11 +115,7 @@ class TunedLoss(RunsBoundLoss):
     __slots__ = ()
 
     reverse: Terms
-
-    @property
-    @abstractmethod
-    def count(self) -> RunCount:
-        """The distribution of the number of runs."""
+    distribution: RunCount
 
     @property
     @abstractmethod
@@ -174,13 +177,10 @@ class FactorLoss(TunedLoss):
         responses = randomized_response_bound(*suprema, c).value
         return min(self._theorem_bound(c), self.seen_bound(c), responses)
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        if c > self.largest_order:
-            return CGFEstimate(math.inf, math.inf, 0.0)
-        c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.largest_order)
-        h = _DIFFERENCE * c
-        low, middle, high = (self.bound(c + d) for d in (-h, 0.0, h))
-        return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
+    def estimate(self, c: float) -> CGFEstimate:
+        return self.by_differences(
+            min(c, (1.0 - 2.0 * _DIFFERENCE) * self.largest_order), _DIFFERENCE
+        )
 
     def _theorem_bound(self, c: float) -> float:
         return log_mixed(self.log_factor(c), cgf_upper(self.terms, c))
@@ -195,8 +195,6 @@ def _tangent_order(loss: FactorLoss) -> float:
 
 def evaluated(value: Callable[[Any], Any]) -> float:
     """Return a number >= 0, computed by mpmath, rounded up."""
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(DIGITS):
         return evaluated_up(value(mp))
 
@@ -300,12 +298,7 @@ class BinomialTuningLoss(FactorLoss):
 
     terms: Terms
     reverse: Terms
-    trials: int
-    probability: float
-
-    @property
-    def count(self) -> RunCount:
-        return Binomial(self.trials, self.probability)
+    distribution: Binomial
 
     def largest(self, terms: Terms, reverse: Terms) -> float:
         """Return the largest loss in the direction of ``terms``, rounded up.
@@ -321,18 +314,19 @@ class BinomialTuningLoss(FactorLoss):
         ratio = math.log1p(change)
         if moved < 1.0:
             ratio = min(ratio, -math.log1p(-moved))
-        others = (self.trials - 1) * ratio * (1.0 + 16.0 * ULP * (1.0 + self._log_rest))
-        return min(self.trials * one * (1.0 + 4.0 * ULP), sum_up(one, others))
+        trials = self.distribution.trials
+        others = (trials - 1) * ratio * (1.0 + 16.0 * ULP * (1.0 + self._log_rest))
+        return min(trials * one * (1.0 + 4.0 * ULP), sum_up(one, others))
 
     def log_factor(self, c: float) -> float:
-        log_trials, log_chance = math.log(self.trials), math.log(self._most)
-        growth = (self.trials - 1) * self._log_g(c)
+        log_trials, log_chance = math.log(self.distribution.trials), math.log(self._most)
+        growth = (self.distribution.trials - 1) * self._log_g(c)
         size = 1.0 + log_trials - log_chance + growth
         return log_trials + log_chance + growth + 8.0 * ULP * size
 
     def seen_bound(self, c: float) -> float:
         one = log_mixed(math.log(self._most) * (1.0 - 4.0 * ULP), cgf_upper(self.terms, c))
-        return self.trials * one * (1.0 + 4.0 * ULP)
+        return self.distribution.trials * one * (1.0 + 4.0 * ULP)
 
     def _log_g(self, c: float) -> float:
         """Return an upper bound of ``ln G``, at epsilons that balance its two ends."""
@@ -345,7 +339,7 @@ class BinomialTuningLoss(FactorLoss):
 
     def _balanced(self, c: float, delta: float) -> float:
         """Return an epsilon >= 0 at which both ends are about equal for a delta."""
-        p = self.probability
+        p = self.distribution.probability
         if delta >= 1.0:
             return 0.0
         part = -math.expm1(c / (1.0 + c) * (math.log1p(-p) - math.log1p(-p * delta)))
@@ -363,16 +357,16 @@ class BinomialTuningLoss(FactorLoss):
 
     @property
     def _most(self) -> float:
-        return float_up(largest_reading(self.probability))
+        return float_up(largest_reading(self.distribution.probability))
 
     @property
     def _least(self) -> float:
-        return -float_up(-least_reading(self.probability))
+        return -float_up(-least_reading(self.distribution.probability))
 
     @property
     def _log_rest(self) -> float:
         """``-ln(1 - p)``, rounded up."""
-        rest = 1 - largest_reading(self.probability)
+        rest = 1 - largest_reading(self.distribution.probability)
         near = -math.log1p(-self._most) if rest > _HALF else -math.log(-float_up(-rest))
         return near * (1.0 + 8.0 * ULP)
 
@@ -387,20 +381,15 @@ class PoissonTuningLoss(FactorLoss):
 
     terms: Terms
     reverse: Terms
-    mean: float
-
-    @property
-    def count(self) -> RunCount:
-        return Poisson(self.mean)
+    distribution: Poisson
 
     def largest(self, terms: Terms, reverse: Terms) -> float:
-        return sum_up(largest_loss(terms), self.mean * profile_upper(reverse, 0.0))
+        return sum_up(largest_loss(terms), self.distribution.mean * profile_upper(reverse, 0.0))
 
     def log_factor(self, c: float) -> float:
         """Return an upper bound of ``ln C = ln m + c m delta(c)``: theorem 6 adds it to K."""
-        epsilon = math.log1p(1.0 / c) * (1.0 - 8.0 * ULP)
-        log_mean = math.log(self.mean)
-        growth = c * self.mean * profile_upper(self.reverse, epsilon)
+        epsilon, mean = math.log1p(1.0 / c) * (1.0 - 8.0 * ULP), self.distribution.mean
+        log_mean, growth = math.log(mean), c * mean * profile_upper(self.reverse, epsilon)
         return log_mean + growth + 8.0 * ULP * (1.0 + abs(log_mean) + growth)
 
 
@@ -443,10 +432,6 @@ class TruncatedTuningLoss(TunedLoss):
         return cls(*parts, tangent_order, _largest_attained(terms))
 
     @property
-    def count(self) -> RunCount:
-        return self.distribution
-
-    @property
     def supremum(self) -> float:
         return sum_up(largest_loss(self.terms), self.shift)
 
@@ -454,9 +439,7 @@ class TruncatedTuningLoss(TunedLoss):
         responses = randomized_response_bound(self.supremum, self.opposite_supremum, c).value
         return min(self._theorem_bound(c), responses)
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        if c > self.largest_order:
-            return CGFEstimate(math.inf, math.inf, 0.0)
+    def estimate(self, c: float) -> CGFEstimate:
         at = max(c, self.tangent_order)
         k = total(self.terms, at)
         value = k.value + self.shift * at + self.log_runs
@@ -538,27 +521,17 @@ def _(mechanism: RandomStopping) -> DominatingPair:
     )
 
 
-@singledispatch
+@lru_cache(maxsize=256)
 def tuned(distribution: RunCount, terms: Terms, reverse: Terms) -> PrivacyLoss:
     """Return the loss of the best run; ``reverse`` are the terms of the other direction."""
-    raise NoAnalysisError(
-        f"the best of a random number of runs is not analysed for: {distribution}"
-    )
-
-
-@tuned.register
-@lru_cache(maxsize=256)
-def _(distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms) -> PrivacyLoss:
-    return TruncatedTuningLoss.of(distribution, terms, reverse)
-
-
-@tuned.register
-@lru_cache(maxsize=256)
-def _(distribution: Binomial, terms: Terms, reverse: Terms) -> PrivacyLoss:
-    return BinomialTuningLoss(terms, reverse, distribution.trials, distribution.probability)
-
-
-@tuned.register
-@lru_cache(maxsize=256)
-def _(distribution: Poisson, terms: Terms, reverse: Terms) -> PrivacyLoss:
-    return PoissonTuningLoss(terms, reverse, distribution.mean)
+    match distribution:
+        case TruncatedNegativeBinomial():
+            return TruncatedTuningLoss.of(distribution, terms, reverse)
+        case Binomial():
+            return BinomialTuningLoss(terms, reverse, distribution)
+        case Poisson():
+            return PoissonTuningLoss(terms, reverse, distribution)
+        case _:
+            raise NoAnalysisError(
+                f"the best of a random number of runs is not analysed for: {distribution}"
+            )

@@ -30,9 +30,8 @@ from hockeystick.privacy_loss import (
     RenyiCurveLoss,
 )
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine
-from hockeystick.privacy_loss.core.base import Atoms, Masses
+from hockeystick.privacy_loss.core.base import Atoms, Masses, dominating_pair
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.pairs import dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
 from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss

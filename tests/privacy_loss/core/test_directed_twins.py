@@ -25,10 +25,11 @@ from hockeystick.privacy_loss.core.terms import cgf_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     UncertainEdges,
     exact_edges,
+    gaussian_edges,
+    log_masses,
     log_mixture,
 )
 from hockeystick.privacy_loss.noise import integer_noise
-from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 from hockeystick.privacy_loss.sampling.sampled import log_mixed
 
 ULP = 2.0**-52

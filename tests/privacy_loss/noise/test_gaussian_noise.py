@@ -14,10 +14,9 @@ from scipy.stats import norm
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import GaussianLoss, GaussianMixtureLoss, SampledGaussianLoss
 from hockeystick.privacy_loss.core.symmetrized import JoinedLoss
-from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges, log_masses
 from hockeystick.privacy_loss.noise import gaussian_mixture
 from hockeystick.privacy_loss.noise.gaussian import DisplacedGaussianLoss
-from hockeystick.privacy_loss.noise.normal_masses import log_masses
 from hockeystick.privacy_loss.noise.score_sums import _one, losses_of_sums, score_sums
 
 positions = st.one_of(st.floats(-40, 40), st.floats(-1, 1), st.floats(-300, 300))

@@ -13,8 +13,7 @@ from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision import fixed_size_gaussian as reference
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss import CellLoss, FixedSizeGaussianLoss, GaussianLoss
-from hockeystick.privacy_loss.core.base import Atoms
-from hockeystick.privacy_loss.core.pairs import dominating_pair
+from hockeystick.privacy_loss.core.base import Atoms, dominating_pair
 from hockeystick.privacy_loss.guarantees import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.poisson import cut_of
 from hockeystick.privacy_loss.sampling.sampled import ReplacedGaussianLoss

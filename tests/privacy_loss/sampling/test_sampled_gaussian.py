@@ -12,7 +12,7 @@ import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, NoiselessLoss, SampledGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import (
+from hockeystick.privacy_loss.sampling.sampled_gaussian import (
     NearSampledGaussianLoss,
     SampledGaussianTailSplit,
 )

@@ -56,7 +56,7 @@ def examples(*lines: str) -> str:
     return "\n  ".join(("\b\nExamples:", *lines))
 
 
-class Command(click.Command):
+class _Command(click.Command):
     """A command that takes each flag once, and for the words of a plan has what they stand for."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -91,16 +91,17 @@ def command(
             add, known = (click.argument, ARGUMENTS) if name.isupper() else (click.option, OPTIONS)
             given = {**known[name], **({"help": helps[name]} if name in helps else {})}
             function = add(*given.pop("param_decls"), **given)(function)
-        found: click.Command = of.command(cls=Command, epilog=examples(*lines))(function)
+        found: click.Command = of.command(cls=_Command, epilog=examples(*lines))(function)
         return found
 
     return made
 
 
 class Group(click.Group):
-    """A group of commands, which helps where none is given."""
+    """A group of commands."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; ask for help where no command is given."""
         return super().parse_args(ctx, args or ["--help"])
 
 
@@ -156,9 +157,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Args:
         arguments: What follows the command's name; the process's own by default.
-
-    Returns:
-        The exit status.
 
     Example:
         >>> from hockeystick.cli import main

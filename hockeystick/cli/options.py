@@ -139,16 +139,14 @@ _SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 @final
 @dataclass(frozen=True, slots=True)
 class OfGroup(Plan):
-    """A plan for one record, asked what it costs any ``size`` >= 2 of its records together.
-
-    Its mechanism costs one record what the plan costs the group.
-    """
+    """A plan for one record, asked what it costs any ``size`` >= 2 of its records together."""
 
     plan: hs.Mechanism
     size: int
 
     @property
     def mechanism(self) -> hs.Mechanism:
+        """What costs one record what the plan costs the group."""
         return _grown(self.plan, self.size)
 
     @property
@@ -161,6 +159,7 @@ class OfGroup(Plan):
 
     @property
     def theorem(self) -> str:
+        """Why the group costs no more than that."""
         return f"for {self.together}, by each part's own form for a group ({_THEOREMS})"
 
     @property
@@ -174,6 +173,7 @@ class OfGroup(Plan):
 
     @property
     def together(self) -> str:
+        """What the plan protects all of."""
         return f"any {self.size} {unit_of(self.plan)}s together"
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -286,12 +286,14 @@ class Source:
 
     @property
     def name(self) -> str:
+        """What to call it."""
         if self.text == _TRAINING:
             return "DP-SGD"
         return "standard input" if self.text == STDIN else shown(self.text)
 
     @property
     def words(self) -> list[str]:
+        """What was given for it."""
         plan = [] if self.text == _TRAINING else [self.text]
         group = [] if self.group == 1 else ["--group", str(self.group)]
         return [*plan, *(f"{name}={text}" for name, text in self.values.items()), *group]
@@ -439,10 +441,12 @@ class Question(NamedTuple):
 
     @property
     def quantity(self) -> Quantity:
+        """What the answer is."""
         return "epsilon" if self.name == "delta" else "delta"
 
     @property
     def asked(self) -> dict[str, Any]:
+        """The same, as functions are given it."""
         return {self.name: self.value}
 
 

@@ -39,7 +39,6 @@ from hockeystick.errors import ParameterError
 from hockeystick.io import PlanFile
 from hockeystick.kernels.compiled import COMPILATIONS
 from hockeystick.numerics import numerals
-from hockeystick.numerics.numerals import jsonable
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -181,7 +180,7 @@ def as_json(value: Any) -> Any:
         case Source(of, text):
             return {"of": of, "text": text}
         case float():
-            return jsonable(value)
+            return numerals.jsonable(value)
         case _:
             return value
 
@@ -287,9 +286,7 @@ def _bar(state: Progress, ended: threading.Event) -> None:
         return
     from rich import progress as rich
 
-    described = rich.TextColumn("{task.description}")
-    columns = (described, rich.BarColumn(), rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with rich.Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         while not ended.wait(0.1):
             words = f"{state} (Ctrl-C stops)"

@@ -17,7 +17,6 @@ from rich.text import Text
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.calibration.sweeps import sweep as sweeps
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
@@ -43,7 +42,7 @@ _STEPS_STAY: Final = ("epsilon", "delta", "noise_multiplier")
 _BESIDE: Final = (*_AT, ACCOUNTANT)
 _RANGE: Final = ("from", "to", "count", "log", "whole")
 _COUNT: Final = replace(_validate.whole_numbers("n", 2, (5, 100)), high=10**6)
-_END: Final = Domain(symbol="x", low=0, high=math.inf, high_open=True, typical=(0.1, 100))
+_END: Final = _validate.Domain(symbol="x", low=0, high=math.inf, high_open=True, typical=(0.1, 100))
 _A_RANGE: Final = (
     "an array of at least one value, or a table {from = 0.5, to = 8, count = 10}, optionally with "
     "log = true (even on a logarithmic scale) and whole = true (rounded to whole numbers)"

@@ -21,17 +21,10 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least, at_most, plain
 
-_DIGITS: Final = 4
 _NOTHING: Final = "This attack found nothing, which does not show that there is nothing to find."
 _AT_LEAST: Final = "What ran has at least this epsilon; how much more, an attack cannot show."
-_REFUTED: Final = (
-    "The scores contradict the plan. The plan, its implementation, the neighbouring data of the "
-    "trials or an assumption below is wrong; which, they do not say."
-)
-_CONSISTENT: Final = (
-    "The scores do not contradict the plan. This is no proof of privacy: a stronger attack, or "
-    "more trials, may."
-)
+_REFUTED: Final = "The plan, its implementation, the trials' data or an assumption below is wrong."
+_CONSISTENT: Final = "The scores do not contradict the plan. This is no proof of privacy."
 
 
 @final
@@ -66,32 +59,38 @@ class Audited:
 
     @property
     def is_refuted(self) -> bool:
+        """Whether the scores contradict the plan."""
         return isinstance(self.verdict, Refuted)
 
     @property
     def said(self) -> LowerBound | Refuted | Consistent:
+        """What says most: the verdict, or else the bound."""
         said = self.verdict or self.bound
         assert said is not None
         return said
 
     @property
     def word(self) -> str:
+        """The verdict in a word, or nothing."""
         if self.verdict is None:
             return ""
         return "refuted" if self.is_refuted else "consistent"
 
     @property
     def sure(self) -> str:
+        """At which confidence."""
         return f"{'with' if self.is_refuted else 'at'} confidence {plain(self.said.confidence)}"
 
     @property
     def meaning(self) -> str:
+        """What this means, and what it does not."""
         if self.verdict is not None:
             return _REFUTED if self.is_refuted else _CONSISTENT
         return _AT_LEAST if self.bound is not None and self.bound.value > 0.0 else _NOTHING
 
     @property
     def facts(self) -> list[tuple[str, str]]:
+        """What was found and claimed, the test that decides, and the scores."""
         bound, verdict, point, facts = self.bound, self.verdict, self.said.point, []
         if bound is not None:
             at = "" if bound.delta is None else f" at delta = {plain(bound.delta)}"
@@ -103,10 +102,9 @@ class Audited:
         if point is not None:
             found = f"{point.true_positives:,} of {point.in_trials:,} in"
             called = f"{found}, {point.false_positives:,} of {point.out_trials:,} out"
-            tpr, fpr = at_least(point.tpr, _DIGITS), at_most(point.fpr, _DIGITS)
-            rates = f"TPR at least {tpr} at FPR at most {fpr}"
+            rates = f"TPR at least {at_least(point.tpr, 4)} at FPR at most {at_most(point.fpr, 4)}"
             if verdict is not None and verdict.claimed_tpr is not None:
-                rates += f"; the plan allows a TPR of {at_most(verdict.claimed_tpr, _DIGITS)}"
+                rates += f"; the plan allows a TPR of {at_most(verdict.claimed_tpr, 4)}"
             facts += [("test", f"{point.rule}: {called} called members"), ("rates", rates)]
         scores = self.audit.scores
         sizes = f"{scores.scores_in.size:,} in, {scores.scores_out.size:,} out"
@@ -114,6 +112,7 @@ class Audited:
         return [*facts, scored, ("theorem", self.said.theorem)]
 
     def as_dict(self) -> dict[str, Any]:
+        """Return all of it, ready for JSON."""
         scores = self.audit.scores
         return {
             "scores": self.audit.name,

@@ -101,9 +101,10 @@ class Ledgered(NamedTuple):
 
     @property
     def terms(self) -> Terms:
+        """What was fixed when the dataset was opened."""
         return terms_of(self.entries[0])
 
-    def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
+    def _asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
         terms, total = self.terms, self.entries[-1].total
         price = terms.price(plan)
         return price, not any(price) or terms.measure.covers(plus(total, price))
@@ -115,14 +116,15 @@ class Ledgered(NamedTuple):
             content = content_of(plan)
             charged = [one.key for one in counting(self.entries) if one.content == content]
         with suppress(HockeystickError):
-            covered = self.asked_for(plan)[1]
+            covered = self._asked_for(plan)[1]
         says = f"{'covers' if covered else 'does not cover'} this plan"
         says = f"is charged for this plan, as {charged[-1]}" if charged else says
         return covered or bool(charged), f"{self.status.dataset}: {says}"
 
     def cost_of(self, plan: Mechanism, delta: float | None) -> str:
+        """Return what a plan would cost if it were reserved now, and whether that is covered."""
         try:
-            price, fits = self.asked_for(plan)
+            price, fits = self._asked_for(plan)
             adds = _added_epsilon(self.terms, self.entries[-1].total, price, delta)
         except HockeystickError as error:
             return f"the budget cannot be charged for it: {error}"

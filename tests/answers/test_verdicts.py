@@ -145,27 +145,19 @@ def test_a_word_that_is_not_known_is_never_taken_for_one_that_is() -> None:
             assert outcome(json.dumps(broken)) in {"refused", "not covered"}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("schema", "hockeystick-answer/2"),
-        ("schema", None),
-        ("upper", "nan"),
-        ("upper", None),
-        ("lower", -1.0),
-        ("lower", True),
-        ("at", []),
-        ("description", None),
-        ("description", "Gaussian"),
-    ],
-)
-def test_what_is_no_answer_is_refused_by_the_name_of_the_field(key: str, value: Any) -> None:
-    told = document_of(STEP**1000, "delta")
-    for broken in ({**told, key: value}, {name: told[name] for name in told if name != key}):
-        with pytest.raises(AnswerError) as caught:
-            hs.verify(broken)
-        assert key in str(caught.value)
-        assert "\n" not in str(caught.value)
+def test_what_is_no_answer_is_refused_by_the_name_of_the_field() -> None:
+    told = document_of(QUICK, "delta")
+    for broken in (
+        {"schema": "hockeystick-answer/2"},
+        {"upper": "nan"},
+        {"lower": -1.0},
+        {"at": []},
+        {"description": "Gaussian"},
+    ):
+        (key,) = broken
+        for wrong in ({**told, **broken}, {name: told[name] for name in told if name != key}):
+            with pytest.raises(AnswerError, match=key):
+                hs.verify(wrong)
 
 
 GAUSSIAN: Final = {"type": "Gaussian", "noise_multiplier": 1}

@@ -13,7 +13,6 @@ from hockeystick.tradeoffs.reading import reading
 from tests.cli.conftest import Run, Write, told
 
 FULL = ("rate=1", "steps=9", "noise_multiplier=4")
-SAMPLED = ("rate=0.1", "steps=100", "noise_multiplier=2")
 DEFAULT_RATES = [0.1, 0.05, 0.01, 0.001, 0.0001, 0.00001]
 
 
@@ -23,11 +22,9 @@ def rows(out: str) -> list[list[str]]:
     return [line for line in found if len(line) == 3 and line[0][:2] in ("0.", "1e")]
 
 
-@pytest.mark.parametrize("flags", [FULL, SAMPLED])
-def test_json_has_what_the_trade_off_function_says(run: Run, flags: tuple[str, ...]) -> None:
-    answer = told(run, "tradeoff", *flags)
-    rate, steps, noise = (float(text.partition("=")[2]) for text in flags)
-    f = hs.tradeoff(hs.DPSGD(rate=rate, steps=int(steps), noise_multiplier=noise))
+def test_json_has_what_the_trade_off_function_says(run: Run) -> None:
+    answer = told(run, "tradeoff", *FULL)
+    f = hs.tradeoff(hs.DPSGD(rate=1, steps=9, noise_multiplier=4))
     (plan,) = answer["plans"]
     assert [row["fpr"] for row in plan["rates"]] == DEFAULT_RATES
     for row in plan["rates"]:

@@ -175,7 +175,7 @@ def test_a_dash_is_a_plan_file_on_standard_input(
     standard_input(b"")
     status, out, err = run("epsilon", "-")
     assert (status, out) == (2, "")
-    assert err.startswith("hockeystick: standard input: this file is empty")
+    assert err.startswith("hockeystick: standard input: the file needs a table")
 
 
 def test_a_number_is_set_by_its_path_in_the_plan(run: Run, write: Write) -> None:
@@ -249,9 +249,7 @@ def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:
     assert "any 3 records together, of Laplace (scale 2) x 3" in run(*asked).out
 
 
-def test_what_is_solved_for_a_group_meets_the_target_for_that_group_and_hardly_anything_less(
-    run: Run,
-) -> None:
+def test_what_is_solved_for_a_group_just_meets_the_target_for_that_group(run: Run) -> None:
     target = ("--epsilon", "2", "--delta", "1e-6", "--group", "3")
     found = told(run, "solve", "Gaussian()", *target)
     asked = ("--delta", "1e-6", "--group", "3")
@@ -272,7 +270,6 @@ CONVERTED = (
     ("source", "arguments", "result"),
     [
         ("PureDP(1)", "--to ZCDP", {"rho": 0.4621171572600098}),
-        ("PureDP(epsilon=2)", "--to ApproxDP --epsilon 1", {"epsilon": 1.0}),
         ("GDP(1)", "--to RenyiDP --orders 2,8", {"divergences": [[2.0, 1.0], [8.0, 4.0]]}),
         ("ZCDP(0.5)", "--to TCDP --orders inf", {"rho": 0.5, "omega": "inf"}),
         (" RenyiDP({2: 0.5, 8: 1.9}) ", "--to RenyiDP --orders 8", {"divergences": [[8.0, 1.9]]}),
@@ -335,8 +332,6 @@ def test_json_has_every_number_of_the_answer(run: Run) -> None:
         ("RenyiDP({8: 1})", hs.RenyiDP({8: 1})),
         ("Advantage(0.2)", hs.calibration.Advantage(0.2)),
         ("TruePositiveRate(0.2, fpr=0.01)", hs.calibration.TruePositiveRate(0.2, 0.01)),
-        ("BayesError(0.08, 0.1)", hs.calibration.BayesError(0.08, 0.1)),
-        ("Reconstruction(0.3, 0.1)", hs.calibration.Reconstruction(0.3, 0.1)),
     ],
 )
 def test_each_target_is_written_as_in_python(

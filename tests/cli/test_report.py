@@ -11,6 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.numerics.numerals import at_most
 from tests.cli.conftest import Run, Write
+from tests.reports.conftest import words_of
 
 pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
@@ -26,11 +27,6 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "report.html"
 
 
-def visible(path: Path) -> str:
-    text = re.sub(r"(?s)<(script|style).*?</\1>", " ", path.read_text(encoding="utf-8"))
-    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
-
-
 def test_a_plan_file_becomes_a_page(
     run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,12 +36,12 @@ def test_a_plan_file_becomes_a_page(
     answer = hs.epsilon(NINE, delta=1e-5)
     assert (status, err) == (0, "")
     assert "".join(f"written to {out} answer {answer}".split()) in "".join(said.split())
-    words = visible(out)
+    words = words_of(out.read_text("utf-8"))
     assert f"epsilon ≤ {at_most(answer.upper, 4)} at delta = 1e-05" in words
     assert "Nine queries" in words
     assert "2026-01-31" in words
     assert f"hockeystick report {plan} --delta 1e-05 -o report.html" in words
-    assert PLAN.replace("\n", " ").strip().replace("'", "&#39;") in words
+    assert PLAN.replace("\n", " ").strip() in words
 
 
 def test_an_audit_that_refutes_the_plan_ends_with_status_1(
@@ -58,7 +54,7 @@ def test_an_audit_that_refutes_the_plan_ends_with_status_1(
     status, said, err = run(*given, "--confidence", "0.9")
     assert (status, err) == (1, "")
     assert "audit refuted with confidence 0.9: " in " ".join(said.split())
-    words = visible(out)
+    words = words_of(out.read_text("utf-8"))
     assert "Refuted with confidence 0.9: what ran is not what the plan describes." in words
     assert f"--audit {scores} --confidence 0.9 -o report.html" in words
 
@@ -78,7 +74,7 @@ def test_an_interrupt_leaves_no_half_page(write: Write, out: Path) -> None:
 
 def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None:
     assert run("report", write(PLAN), "-o", str(out))[0] == 0
-    words = visible(out)
+    words = words_of(out.read_text("utf-8"))
     assert "not checked" in words
     assert "this was not asked for" in words
     status, said, _ = run("verify", str(out))

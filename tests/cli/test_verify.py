@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -37,31 +36,28 @@ def in_words(out: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("word", "exit_status", "reason", "checks"),
+    ("judged", "exit_status"),
     [
-        ("verified", 0, "", (UPPER,)),
-        ("refuted", 1, "the lower end is too large", (UPPER, LOWER)),
-        ("not covered", 3, "Skellam has no definition", ()),
+        (VERIFIED, 0),
+        (verifier.Verdict(status="refuted", reason="too large", checks=(UPPER, LOWER)), 1),
+        (verifier.Verdict(status="not covered", reason="Skellam", checks=()), 3),
     ],
 )
 def test_each_verdict_has_its_exit_status_and_its_words(
     run: Run,
     answer: Path,
     monkeypatch: pytest.MonkeyPatch,
-    word: Any,
+    judged: verifier.Verdict,
     exit_status: int,
-    reason: str,
-    checks: tuple[verifier.Check, ...],
 ) -> None:
-    judged = verifier.Verdict(status=word, reason=reason, checks=checks)
     monkeypatch.setattr(verifier, "verify", lambda text: judged)
     assert run(*ASKED, "--verify")[0] == exit_status
     status, out, err = run("verify", str(answer), "-v")
     words = in_words(out)
     assert (status, err) == (exit_status, "")
-    assert f"verdict {word}: " in words
-    assert reason in words
-    for check in checks:
+    assert f"verdict {judged.status}: " in words
+    assert judged.reason in words
+    for check in judged.checks:
         said = "holds" if check.holds else "is false"
         assert f"{check.claim}: {said}, {check.ball}" in words
 

@@ -1,4 +1,6 @@
 import datetime as dt
+import html
+import re
 
 import pytest
 
@@ -24,3 +26,10 @@ def found() -> Findings:
             commands=("hockeystick epsilon plan.toml",),
         )
     )
+
+
+def words_of(page: str) -> str:
+    """Return the text of a page outside of scripts and styles, on one line."""
+    text = re.sub(r"(?s)<(script|style)\b.*?</\1>", " ", page)
+    text = re.sub(r"</?(?:a|code|em|span|strong|sub|sup)\b[^>]*>", "", text)
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", text)).split())

@@ -9,32 +9,25 @@ import hockeystick as hs
 from hockeystick.reports import course_of
 
 LOCAL = hs.federated.LocalTraining(examples=600, batch_size=16, noise_multiplier=2, local_steps=4)
-CLIENTS: dict[str, Any] = {
-    "noise_multiplier": 4,
-    "total_clients": 100,
-    "clients_per_round": 10,
-    "rounds": 3,
-}
+CLIENTS: dict[str, Any] = {"total_clients": 100, "clients_per_round": 10, "rounds": 3}
+CLIENTS["noise_multiplier"] = 4
 RECORDS: dict[str, Any] = {**CLIENTS, "examples_per_client": 50, "batch_size": 5, "local_steps": 2}
 DECAY = hs.schedules.Linear(end=0.5)
 OF_EPOCHS: dict[str, Any] = {"examples": 1000, "batch_size": 100, "noise_multiplier": 2}
 
 PLANS = [
     (hs.Laplace(scale=10) ** 5, "runs", [1, 2, 3, 4, 5]),
-    (hs.DPSGD(**OF_EPOCHS, epochs=3), "epochs", [1, 2, 3]),
     (hs.DPSGD(**OF_EPOCHS, steps=30), "epochs", [1, 2, 3]),
-    (hs.DPSGD(**OF_EPOCHS, steps=5), "steps", [1, 2, 3, 4, 5]),
     (hs.DPSGD(**OF_EPOCHS, epochs=0.3), "steps", [1, 2, 3]),
-    (hs.DPSGD(**OF_EPOCHS, epochs=3, schedule=DECAY), "epochs", [1, 2, 3]),
     (hs.DPSGD(**OF_EPOCHS, steps=3, schedule=DECAY), "steps", [1, 2, 3]),
     (hs.DPSGD(**OF_EPOCHS, steps=3, batch_schedule=DECAY), "steps", [1, 2, 3]),
     (hs.DPSGD(**OF_EPOCHS, epochs=3, sampling="shuffle", adjacency="replace-one"), "epochs", None),
-    (hs.DPSGD(**OF_EPOCHS, epochs=3, extra=hs.Gaussian(9)), "epochs", [1, 2, 3]),
     (hs.federated.FedSDP(**CLIENTS, sampling="poisson"), "rounds", [1, 2, 3]),
     (hs.federated.FedCDP(**RECORDS, sampling="poisson"), "rounds", [1, 2, 3]),
     (hs.federated.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY), "rounds", [1, 2, 3]),
     (hs.federated.PriFedSync(clients=LOCAL, rounds=2), "rounds", [1, 2]),
     (hs.Gaussian(8) @ hs.Gaussian(9) ** 3 @ hs.Laplace(30) ** 2, "runs", [1, 2, 3]),
+    (hs.DPSGD(**OF_EPOCHS, epochs=3, extra=hs.Gaussian(9)), "epochs", [1, 2, 3]),
 ]
 
 

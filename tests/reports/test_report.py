@@ -47,23 +47,6 @@ def test_the_page_is_saved_and_its_plan_file_gives_the_answer_again(
     assert str(made.findings.decision) == "meets"
 
 
-def test_the_scores_and_the_ledger_are_on_the_page(tmp_path: Path) -> None:
-    took_part = np.arange(200) % 2 == 1
-    scores = hs.audit.Scores(took_part.astype(float), took_part)
-    ledger = hs.Ledger(tmp_path / "ledger.db", "census", hs.ZCDP(rho=5))
-    made = hs.report(
-        FILE.plan,
-        delta=1e-6,
-        audit=Audit(name="all", scores=scores),
-        ledger=ledger,
-        head=ledger.status.head,
-    )
-    assert made.findings.audited is not None
-    assert made.findings.audited.is_refuted
-    assert "census" in made.html
-    assert len(made.findings.subject.commands) == 1
-
-
 @pytest.mark.parametrize(("deviation", "refuted"), [(0.4, True), (1.0, False)])
 def test_the_page_says_whether_an_audit_refutes_the_plan(deviation: float, refuted: bool) -> None:
     included = np.arange(800) % 2 == 0

@@ -30,7 +30,7 @@ from hockeystick.adapters.opacus import (
     get_noise_multiplier,
 )
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
-from tests.adapters.torch.loops import make_data
+from tests.adapters.torch.loops import LOSS, make_data
 from tests.ledger.forks import die, killed, outcome
 
 # Opacus and torch say so of themselves.
@@ -61,11 +61,15 @@ def _private(
     )
 
 
+def _backward(model: Any, batch: Any) -> None:
+    LOSS(model(batch[0]), batch[1]).backward()
+
+
 def _train(model: Any, optimizer: Any, loader: Any) -> int:
     steps = 0
-    for inputs, labels in loader:
+    for batch in loader:
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(inputs), labels).backward()
+        _backward(model, batch)
         optimizer.step()
         steps += 1
     return steps
@@ -116,10 +120,6 @@ def test_a_record_without_a_finite_gradient_counts_as_0(
         optimizer.clip_and_accumulate()
         sums.append(torch.cat([p.summed_grad.flatten() for p in optimizer.params]))
     assert torch.allclose(sums[0], sums[1], atol=1e-6)
-
-
-def _backward(model: Any, batch: Any) -> None:
-    torch.nn.functional.cross_entropy(model(batch[0]), batch[1]).backward()
 
 
 def _accumulated(model: Any, optimizer: Any, loader: Any) -> None:
@@ -334,63 +334,57 @@ def cost(steps: int, path: Path) -> Any:
     return alone.status.spent
 
 
-class Training:
-    """A model, its optimizer and its loader, made private by an engine."""
-
-    def __init__(self, engine: PrivacyEngine, model: Any = None, **options: Any) -> None:
-        self.model = model or torch.nn.Linear(3, 2)
-        self.private, self.optimizer, self.loader = _private(engine, model=self.model, **options)
-
-    def step(self, steps: int) -> None:
-        while steps:
-            for inputs, labels in self.loader:
-                self.optimizer.zero_grad()
-                loss = torch.nn.functional.cross_entropy(self.private(inputs), labels)
-                loss.backward()
-                self.optimizer.step()
-                steps -= 1
-                if not steps:
-                    break
-            self.loader.batch_sampler.unused = False  # an epoch that is broken off
+def _steps(private: Any, steps: int) -> None:
+    model, optimizer, loader = private
+    while steps:
+        for batch in loader:
+            optimizer.zero_grad()
+            _backward(model, batch)
+            optimizer.step()
+            steps -= 1
+            if not steps:
+                break
+        loader.batch_sampler.unused = False  # an epoch that is broken off
 
 
 def test_steps_are_reserved_first_and_committed_as_counted(
     ledger: hs.Ledger, tmp_path: Path
 ) -> None:
     engine = PrivacyEngine()
-    training = Training(engine, ledger=ledger.charging(note="cats"), key="cats", steps=STEPS)
+    training = _private(engine, ledger=ledger.charging(note="cats"), key="cats", steps=STEPS)
     assert (ledger.status.spent, ledger.status.unresolved) == (cost(STEPS, tmp_path), 1)
-    training.step(3)
+    _steps(training, 3)
     assert (engine.counted, len(engine.accountant)) == (3, 3)
     engine.close()
     assert (ledger.status.spent, ledger.status.unresolved) == (cost(3, tmp_path), 0)
     assert ledger.history()[-1].mechanism == STEP**3
     with pytest.raises(IncompatibleError, match="this run is closed"):
-        training.step(1)
+        _steps(training, 1)
 
 
 def test_a_step_beyond_those_reserved_changes_no_weight(ledger: hs.Ledger) -> None:
     engine = PrivacyEngine()
-    training = Training(engine, ledger=ledger, key="cats", steps=2)
-    training.step(2)
-    weights = training.model.weight.clone()
+    model = torch.nn.Linear(3, 2)
+    training = _private(engine, model=model, ledger=ledger, key="cats", steps=2)
+    _steps(training, 2)
+    weights = model.weight.clone()
     with pytest.raises(BudgetExhausted, match="3 steps of"):
-        training.step(1)
-    assert torch.equal(training.model.weight, weights)
+        _steps(training, 1)
+    assert torch.equal(model.weight, weights)
     engine.close()
     assert ledger.history()[-1].mechanism == STEP**2
     model = torch.nn.Linear(3, 2)
     with pytest.raises(BudgetExhausted, match="on 'x'"):
-        Training(PrivacyEngine(), model, ledger=ledger, key="dogs", steps=10_000)
-    Training(PrivacyEngine(), model, ledger=ledger, key="dogs", steps=1)
+        _private(PrivacyEngine(), model=model, ledger=ledger, key="dogs", steps=10_000)
+    _private(PrivacyEngine(), model=model, ledger=ledger, key="dogs", steps=1)
 
 
 def test_a_step_with_other_noise_is_refused_uncounted(ledger: hs.Ledger) -> None:
     engine = PrivacyEngine()
-    training = Training(engine, ledger=ledger, key="cats", steps=2)
-    training.optimizer.noise_multiplier = 2.0
+    training = _private(engine, ledger=ledger, key="cats", steps=2)
+    training[1].noise_multiplier = 2.0
     with pytest.raises(IncompatibleError, match="a noise multiplier of 2 is not the 1 that"):
-        training.step(1)
+        _steps(training, 1)
     assert (engine.counted, len(engine.accountant)) == (0, 0)
 
 
@@ -402,7 +396,7 @@ def test_what_is_missing_or_too_much_is_named(ledger: hs.Ledger) -> None:
         ("journal must be left out", {"journal": "journal"}),
     ):
         with pytest.raises(ParameterError, match=f"^{told}"):
-            Training(PrivacyEngine(), **given)
+            _private(PrivacyEngine(), **given)
     with pytest.raises(ParameterError, match=r"^ledger must be given to make_private"):
         PrivacyEngine().make_private_with_epsilon(ledger=ledger)
     assert len(ledger.history()) == 1
@@ -410,11 +404,11 @@ def test_what_is_missing_or_too_much_is_named(ledger: hs.Ledger) -> None:
 
 def test_an_engine_has_one_reserved_run_at_a_time(ledger: hs.Ledger) -> None:
     engine = PrivacyEngine()
-    Training(engine, ledger=ledger, key="cats", steps=1)
+    _private(engine, ledger=ledger, key="cats", steps=1)
     with pytest.raises(IncompatibleError, match="close it"):
-        Training(engine, ledger=ledger, key="dogs", steps=1)
+        _private(engine, ledger=ledger, key="dogs", steps=1)
     engine.close()
-    Training(engine, ledger=ledger, key="dogs", steps=1).step(1)
+    _steps(_private(engine, ledger=ledger, key="dogs", steps=1), 1)
     engine.close()
     assert ledger.history()[-1].key == "dogs"
 
@@ -428,8 +422,8 @@ def test_a_kill_within_a_step_leaves_it_counted(ledger: hs.Ledger, tmp_path: Pat
         torch.set_num_threads(1)  # those of the parent are not there after a fork
         engine = PrivacyEngine()
         journal = tmp_path / "journal"
-        training = Training(engine, ledger=ledger, key="cats", steps=STEPS, journal=journal)
-        optimizer = training.optimizer.original_optimizer
+        training = _private(engine, ledger=ledger, key="cats", steps=STEPS, journal=journal)
+        optimizer = training[1].original_optimizer
         real = optimizer.step
 
         def step(*arguments: Any, **options: Any) -> Any:
@@ -440,7 +434,7 @@ def test_a_kill_within_a_step_leaves_it_counted(ledger: hs.Ledger, tmp_path: Pat
             return real(*arguments, **options)
 
         optimizer.step = step
-        training.step(STEPS - engine.counted)
+        _steps(training, STEPS - engine.counted)
         engine.close()
 
     killed(lambda: train(True))

@@ -15,7 +15,7 @@ from hockeystick.adapters.torch._factors import Rows
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LOSS = torch.nn.functional.cross_entropy
 EXAMPLES = 8
-FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=5, noise_multiplier=1)
+FULL: Any = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=5, noise_multiplier=1)
 
 
 def make_private(*given: Any, **options: Any) -> Any:
@@ -51,8 +51,8 @@ def make_loop(
     return make_private(trained, optimizer, data, plan, **options)
 
 
-def do_step(private: Any, loss: Any = LOSS) -> None:
-    private.step(loss, next(iter(private.loader)))
+def do_step(private: Any, loss: Any = LOSS) -> Any:
+    return private.step(loss, next(iter(private.loader)))
 
 
 def do_steps(private: Any, steps: int = 10**6) -> Any:

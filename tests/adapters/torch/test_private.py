@@ -31,7 +31,7 @@ from tests.adapters.torch.loops import (
 )
 
 EXAMPLES, CLASSES = 12, 3
-SILENT = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=6, noise_multiplier=0)
+SILENT: Any = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=6, noise_multiplier=0)
 each_arithmetic = pytest.mark.parametrize("arithmetic", ["exact", "real"])
 
 

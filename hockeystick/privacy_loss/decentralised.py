@@ -276,19 +276,17 @@ def _squares(columns: Array) -> Array:
 def _(mechanism: GOPA) -> DominatingPair:
     if edge := edge_pair(mechanism.noise_multiplier, LEAST_NOISE):
         return edge
-    noise = decimal(mechanism.noise_multiplier)
-    ends = _exposure(mechanism, noise)
-    return dominated_pair(*(GaussianLoss(noise / square_root(end)) for end in ends[::-1]))
-
-
-def _exposure(mechanism: GOPA, noise: Fraction) -> Exposure:
-    """Return the largest ``s^2 (Sg^-1)_vv``."""
-    graph, colluders = mechanism.graph, mechanism.colluders
+    noise, (graph, colluders) = (
+        decimal(mechanism.noise_multiplier),
+        (mechanism.graph, mechanism.colluders),
+    )
+    # The largest ``s^2 (Sg^-1)_vv``.
     if mechanism.pairwise_multiplier == math.inf:
-        exact = infinite_exposure(graph, colluders)
-        return Exposure(exact, exact)
-    pairwise = decimal(mechanism.pairwise_multiplier)
-    return exposure(graph, colluders, (pairwise / noise) ** 2)
+        least = most = infinite_exposure(graph, colluders)
+    else:
+        ratio = (decimal(mechanism.pairwise_multiplier) / noise) ** 2
+        least, most = exposure(graph, colluders, ratio)
+    return dominated_pair(*(GaussianLoss(noise / square_root(end)) for end in (most, least)))
 
 
 # A root is rounded up by less than this: the lower end needs it rounded down.

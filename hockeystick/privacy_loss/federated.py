@@ -32,6 +32,7 @@ from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     CGFEstimate,
     DominatingPair,
     NoAnalysisError,
@@ -79,8 +80,6 @@ def summed_runs(loss: PrivacyLoss, count: int) -> CellLoss | None:
     return found if isinstance(found, CellLoss) else None
 
 
-# Exponentials beyond this are left to their logarithms.
-_LARGEST_EXPONENT: Final = 700.0
 # A rate below this is rounded up to it, and nothing is said of what is attained.
 _LEAST_RATE: Final = 1e-300
 # An order so small that any loss with divergences has a finite one there.
@@ -117,7 +116,7 @@ class RevealedRoundLoss(RunsBoundLoss):
         rate = min(max(float(self.rate) * (1.0 + 2.0 * ULP), _LEAST_RATE), 1.0)
         if k == math.inf or rate == 1.0:
             return k
-        if k <= _LARGEST_EXPONENT:
+        if k <= LARGEST_EXPONENT:
             return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * ULP)
         return k * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * ULP)
 
@@ -136,7 +135,7 @@ class RevealedRoundLoss(RunsBoundLoss):
             return k
         rate = float(self.rate)
         value = max(k.value + math.log(max(rate, _LEAST_RATE)), 0.0)
-        if k.value <= _LARGEST_EXPONENT:
+        if k.value <= LARGEST_EXPONENT:
             value = math.log1p(rate * math.expm1(k.value))
         share = math.exp(min(math.log(max(rate, _LEAST_RATE)) + k.value - value, 0.0))
         bend = share * (

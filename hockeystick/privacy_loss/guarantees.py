@@ -406,14 +406,15 @@ def _finite(value: Fraction) -> float:
         return math.inf
 
 
-@dominating_pair.register
-def _(mechanism: ZCDP) -> DominatingPair:
-    return _concentrated(mechanism.rho, math.inf)
-
-
-@dominating_pair.register
-def _(mechanism: TCDP) -> DominatingPair:
-    return _concentrated(mechanism.rho, mechanism.omega)
+@dominating_pair.register(ZCDP)
+@dominating_pair.register(TCDP)
+def _(mechanism: ZCDP | TCDP) -> DominatingPair:
+    if mechanism.rho == 0.0:
+        return DominatingPair(None, None)
+    if mechanism.rho == math.inf:
+        return NO_PRIVACY
+    omega = mechanism.omega if isinstance(mechanism, TCDP) else math.inf
+    return both(ConcentratedLoss(mechanism.rho, omega))
 
 
 @dominating_pair.register
@@ -424,14 +425,6 @@ def _(mechanism: RenyiDP) -> DominatingPair:
     if min(divergences) == math.inf:
         return NO_PRIVACY
     return both(RenyiCurveLoss.of(mechanism.divergences))
-
-
-def _concentrated(rho: float, omega: float) -> DominatingPair:
-    if rho == 0.0:
-        return DominatingPair(None, None)
-    if rho == math.inf:
-        return NO_PRIVACY
-    return both(ConcentratedLoss(rho, omega))
 
 
 # The safety margin of the ends, which covers all round-off of the sums.

@@ -1,6 +1,4 @@
-"""Losses of local reports, also shuffled.
-
-The losses of shuffled reports: the dominating pair, and the losses of some data.
+"""Losses of local reports; of shuffled ones, the dominating pair and those of some data.
 
 Why the stronger clones dominate, for all data, where all users run the same eps0-DP randomizer:
 let R and R' be the laws of the first user's report for two data, ``k = e^eps`` with

@@ -261,11 +261,6 @@ def _far_edges(epsilon: float, inner: Array, step: float) -> Array:
     return np.concatenate((-far[::-1], inner, far))
 
 
-def _endpoint_error(epsilon: float) -> float:
-    """Return the error of the edges of a cell in terms of the loss."""
-    return ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
-
-
 def connected_dots(
     epsilon: float, weights: ReportWeights, deviation: float, *, far: bool = False
 ) -> Atoms:
@@ -281,7 +276,8 @@ def connected_dots(
     known = np.flatnonzero((p > 0.0) & (q > 0.0))
     p, q, error = p[known], q[known], error[known]
     low, size = edges[known], np.diff(edges)[known]
-    off = _endpoint_error(epsilon)
+    # The error of the edges of a cell in terms of the loss.
+    off = ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
     rest = np.clip(np.log(p / q) - low, 0.0, size)
     margin = (2.0 * error + 8.0 * off) / -np.expm1(-size)
     up = np.clip(np.expm1(-rest) / np.expm1(-size) + margin, 0.0, 1.0)

@@ -53,14 +53,17 @@ from hockeystick.mechanisms import BallsInBins, Gaussian, RandomAllocation
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization, TreeAggregation
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.core.base import Array, DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
+    Array,
+    DominatingPair,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import NoiselessLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, dominated_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
-# Beyond this an exponential is compared by its logarithm.
-_LARGEST_EXPONENT: Final = 700.0
 # The widest block of bins that is tried as one.
 _WIDEST: Final = 256
 
@@ -76,7 +79,7 @@ class Allocation(NamedTuple):
         """Return ``ln(chi^2)`` at a noise multiplier, unproven."""
         ratio = self.scale / noise
         exponent = self.square * ratio * ratio  # a power of floats raises where this is infinite
-        if exponent > _LARGEST_EXPONENT:
+        if exponent > LARGEST_EXPONENT:
             return exponent - math.log(self.steps)
         return math.log(max(math.expm1(exponent), 5e-324)) - math.log(self.steps)
 
@@ -132,7 +135,10 @@ class _Products:
         self.rounds, self.bins, self.bands = mechanism.rounds, mechanism.bins, mechanism.bands
         inside = mechanism.coefficients[: self.rounds]
         self.scale = max(inside)
-        self.mean = _first_mean([value / self.scale for value in inside], self.rounds, self.bins)
+        # The entries of m_0, ``w_t = w_(t-b) + c_t``, rounded.
+        padded = np.zeros(-(-self.rounds // self.bins) * self.bins)
+        padded[: len(inside)] = [value / self.scale for value in inside]
+        self.mean = np.cumsum(padded.reshape(-1, self.bins), axis=0).reshape(-1)[: self.rounds]
         # Sums of rounded products of rounded sums, none of them negative; ones are exact.
         self.error = 0.0 if self.bands == 1 else (3.0 * self.rounds + 16.0) * ULP
 
@@ -167,13 +173,6 @@ class _Products:
             if self.bins % width == 0:
                 found.append(Allocation(self.bins // width, square, self.scale))
         return found
-
-
-def _first_mean(coefficients: list[float], rounds: int, bins: int) -> Array:
-    """Return the entries of m_0, ``w_t = w_(t-b) + c_t``, rounded."""
-    padded = np.zeros(-(-rounds // bins) * bins)
-    padded[: len(coefficients)] = coefficients
-    return np.cumsum(padded.reshape(-1, bins), axis=0).reshape(-1)[:rounds]
 
 
 _ROUNDED: Final = Fraction(1, 2**150)

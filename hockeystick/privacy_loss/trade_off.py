@@ -15,6 +15,7 @@ from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, of_ends
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     CGFEstimate,
     DominatingPair,
     ProfiledLoss,
@@ -42,7 +43,6 @@ _LARGEST_EPSILON: Final = 1e300
 _OTHER_RANGE: Final = 40.0
 # Relative step of the numerical derivatives, which are estimates.
 _STEP: Final = 1e-4
-_LARGEST_EXPONENT: Final = 700.0
 
 
 @final
@@ -77,7 +77,9 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
     def is_bounded(self) -> bool:
         """Whether the profile provably reaches 0, so that the loss is bounded."""
         largest = self.profile.supremum
-        return largest < _LARGEST_EPSILON and not _upper(self.profile, largest) > 0.0
+        if not largest < _LARGEST_EPSILON:
+            return False
+        return not self.profile.at(np.array([largest])).upper[0] > 0.0
 
     @property
     def supremum(self) -> float:
@@ -115,7 +117,7 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         log_moment = math.log(c) + math.log1p(c) + log_total
         exponents = (c + 1.0) * max(own.reach, other.reach) + abs(log_moment)
         log_moment += ULP * (4.0 * _CELLS + 16.0 * exponents)
-        if log_moment > _LARGEST_EXPONENT:
+        if log_moment > LARGEST_EXPONENT:
             return log_moment * (1.0 + 2.0 * ULP)
         return math.log1p(math.exp(log_moment)) * (1.0 + 8.0 * ULP)
 
@@ -142,10 +144,6 @@ class _ProfileTable(NamedTuple):
         """Return the upper ends, each at an epsilon rounded down."""
         step = reach / _CELLS * (1.0 - 4.0 * ULP)
         return cls(profile.at(step * np.arange(_CELLS + 1, dtype=np.float64)).upper, reach)
-
-
-def _upper(profile: Profile, epsilon: float) -> float:
-    return float(profile.at(np.array([epsilon])).upper[0])
 
 
 def _log_integral(table: _ProfileTable, c: float) -> float:

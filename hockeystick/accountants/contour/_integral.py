@@ -518,7 +518,7 @@ def _with_tail(
         tail = rule.line(line.c, line.step, size)
         inverse = np.exp(np.minimum(tail.scale - values.real, 300.0) - 1j * values.imag)
         ratio = (tail.real + 1j * tail.imag) * inverse
-        modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag, 0.0)
+        modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag)
         exponent += count * (real + 1j * imag)
         log_error = values.error + ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(tail.scale)))
         relative = np.expm1(np.minimum(log_error, 700.0))

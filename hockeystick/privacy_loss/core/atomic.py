@@ -51,19 +51,14 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourV
     return ContourValues(*series.log_values(x, y, slack, shift))
 
 
-def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:
-    """Return ``|v| exp(-shift)``, ``ln|v|``, ``arg v``; ``v = 1 + (real + i imag) exp(shift)``."""
-    one = math.exp(-shift)
-    modulus = np.hypot(one + real, imag)
+def complex_log1p(real: Array, imag: Array) -> tuple[Array, Array, Array]:
+    """Return ``|v|``, ``ln|v|`` and ``arg v`` of ``v = 1 + real + i imag``."""
+    modulus = np.hypot(1.0 + real, imag)
     with np.errstate(divide="ignore"):
-        if shift == 0.0:
-            square = real * (2.0 + real) + imag * imag
-            near_one = 0.5 * np.log1p(np.maximum(square, -1.0))
-            # Where 1 + real is exact and small, the square would lose it.
-            log_modulus = np.where(modulus < 0.5, np.log(modulus), near_one)
-        else:
-            log_modulus = shift + np.log(modulus)
-    return modulus, log_modulus, np.arctan2(imag, one + real)
+        near_one = 0.5 * np.log1p(np.maximum(real * (2.0 + real) + imag * imag, -1.0))
+        # Where 1 + real is exact and small, the square would lose it.
+        log_modulus = np.where(modulus < 0.5, np.log(modulus), near_one)
+    return modulus, log_modulus, np.arctan2(imag, 1.0 + real)
 
 
 def mgf_line(

@@ -23,7 +23,7 @@ Array: TypeAlias = NDArray[np.float64]
 # More than what a supremum is rounded up by, relatively.
 _ROUNDING: Final = 2.0**-46
 # Exponentials beyond this are taken as infinite.
-_LARGEST_EXPONENT: Final = 700.0
+LARGEST_EXPONENT: Final = 700.0
 # Sums of more nodes than this for one value of K are not worth their time.
 _MOST_NODES: Final = 2_000_000
 
@@ -224,7 +224,7 @@ class PrivacyLoss(ABC):
         The chi-square divergence ``exp(K(1)) - 1``, unless a loss has a closed form of its own.
         """
         exponent = self.cgf_estimate(1.0).value
-        return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf
+        return math.expm1(exponent) if exponent < LARGEST_EXPONENT else math.inf
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:

@@ -17,6 +17,7 @@ from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import float_down, float_up, short_up
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     NO_INFINITY_MASS,
     CGFEstimate,
     DominatingPair,
@@ -29,8 +30,6 @@ from hockeystick.privacy_loss.core.base import (
 # Factors that cover every reading of a parameter, and a few roundings.
 LESS: Final = 1.0 - 2.0**-50
 MORE: Final = 1.0 + 2.0**-50
-# Exponentials beyond this are taken as infinite.
-_LARGEST_EXPONENT: Final = 700.0
 
 
 def log_complement(rate: float | Fraction) -> float:
@@ -59,7 +58,7 @@ def largest_when_adding(rate: float | Fraction) -> float:
 
 def log_mixed(exponent: float, weight: float) -> float:
     """Return ``ln(1 - w + w e^k)``, rounded up."""
-    if exponent > _LARGEST_EXPONENT:
+    if exponent > LARGEST_EXPONENT:
         return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * ULP)
     return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * ULP)
 

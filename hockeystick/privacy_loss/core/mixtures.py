@@ -26,6 +26,7 @@ from hockeystick.privacy_loss.bounds.moments import (
 )
 from hockeystick.privacy_loss.core.atomic import AtomicLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     Array,
     Atoms,
     CGFEstimate,
@@ -178,9 +179,7 @@ def infinity_mass_pair(share: float = 1.0) -> DominatingPair:
     return both(RandomizedResponsePairLoss(0.0, share))
 
 
-NO_PRIVACY: Final = DominatingPair(
-    RandomizedResponsePairLoss(0.0, 1.0), RandomizedResponsePairLoss(0.0, 1.0)
-)
+NO_PRIVACY: Final = infinity_mass_pair()
 
 
 def two_point_pair(epsilon: float, failure: float) -> DominatingPair:
@@ -197,8 +196,6 @@ Component: TypeAlias = tuple[Weight, CellLoss | None]
 
 # Weights below this are no floats to full precision; a decimal 1e-300 is not below.
 _SMALLEST_WEIGHT: Final = math.nextafter(1e-300, 0.0)
-# Exponentials beyond this are taken as infinite.
-_OBSERVED_MIXTURE_LARGEST_EXPONENT: Final = 700.0
 # The largest number of masses that are held in memory at a time.
 _MOST_NUMBERS: Final = 2**22
 # Guard bits of a sum of profiles.
@@ -423,9 +420,7 @@ def log_sum(logs: Array, errors: Array) -> tuple[Array, Array]:
         total = share.sum(axis=0)
         value = largest + np.log(total)
         errors = errors + ULP * np.where(share > 0.0, 8.0 - less, 0.0)
-        off = np.exp(np.minimum(less + errors, _OBSERVED_MIXTURE_LARGEST_EXPONENT)) * -np.expm1(
-            -errors
-        )
+        off = np.exp(np.minimum(less + errors, LARGEST_EXPONENT)) * -np.expm1(-errors)
         relative = off.sum(axis=0) / total
         # -ln(1 - r) <= r (1 + r) up to 1/2.
         together = np.where(relative <= 0.5, relative * (1.0 + relative), math.inf)
@@ -443,7 +438,7 @@ def _log_mean_exp(logs: Sequence[float], exponents: Sequence[float]) -> float:
     largest = max(exponents)
     if largest == math.inf:
         return math.inf
-    if largest <= _OBSERVED_MIXTURE_LARGEST_EXPONENT:
+    if largest <= LARGEST_EXPONENT:
         both = zip(logs, exponents, strict=True)
         return math.log1p(math.fsum(math.exp(log) * math.expm1(k) for log, k in both))
     terms = [log + k for log, k in zip(logs, exponents, strict=True)]

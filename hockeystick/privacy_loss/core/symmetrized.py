@@ -13,6 +13,7 @@ import numpy as np
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     AnalyticLoss,
     Array,
     Atoms,
@@ -87,10 +88,6 @@ def costliest(losses: Sequence[PrivacyLoss]) -> PrivacyLoss | None:
     )
     order = _ORDER / deviation if deviation > 0.0 else 1.0
     return max(losses, key=lambda one: one.cgf_estimate(order).value, default=None)
-
-
-# Exponentials beyond this are taken as infinite.
-_LARGEST_EXPONENT: Final = 700.0
 
 
 @final
@@ -181,12 +178,30 @@ class JoinedLoss(CellLoss):
         return _joined_atoms(self.above, self.reverse)
 
     def cells(self, edges: Array) -> Masses:
-        return _joined_cells(self.above, self.reverse, edges)
+        edges = np.asarray(edges, dtype=np.float64)
+        negative, positive = edges[edges < 0.0], edges[edges > 0.0]
+        log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))
+        error = np.zeros(edges.size - 1)
+        if positive.size:
+            found = self.above.cells(np.concatenate(([0.0], positive)))
+            # The first of them starts at 0, which may lie before all edges.
+            first = edges.size - positive.size - 1
+            for own, part in zip((log_p, log_q, error), found, strict=True):
+                own[max(first, 0) :] = part[max(-first, 0) :]
+        if negative.size:
+            found = self.reverse.cells(np.concatenate(([0.0], -negative[::-1])))
+            last = min(negative.size, edges.size - 1)
+            mirrored = [part[::-1][:last] for part in (found.log_q, found.log_p, found.error)]
+            log_p[:last] = np.logaddexp(log_p[:last], mirrored[0])
+            log_q[:last] = np.logaddexp(log_q[:last], mirrored[1])
+            sizes = np.where(log_p[:last] > -math.inf, np.abs(log_p[:last]), 0.0)
+            error[:last] = np.maximum(error[:last], mirrored[2]) + ULP * (4.0 * sizes + 4.0)
+        return Masses(log_p, log_q, error)
 
 
 def _log_one_more(exponent: float) -> float:
     """Return an upper bound of ``ln(1 + e^K)``."""
-    if exponent > _LARGEST_EXPONENT:
+    if exponent > LARGEST_EXPONENT:
         return exponent * (1.0 + 4.0 * ULP)
     return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
 
@@ -225,28 +240,6 @@ def _mass_at_zero(
     if rest <= 2.0 * unsure:
         return math.log(max(rest, 0.0) + 2.0 * unsure), math.inf
     return math.log(rest), 2.0 * unsure / rest + 2.0 * ULP * abs(math.log(rest))
-
-
-def _joined_cells(above: CellLoss, reverse: CellLoss, edges: Array) -> Masses:
-    edges = np.asarray(edges, dtype=np.float64)
-    negative, positive = edges[edges < 0.0], edges[edges > 0.0]
-    log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))
-    error = np.zeros(edges.size - 1)
-    if positive.size:
-        found = above.cells(np.concatenate(([0.0], positive)))
-        # The first of them starts at 0, which may lie before all edges.
-        first = edges.size - positive.size - 1
-        for own, part in zip((log_p, log_q, error), found, strict=True):
-            own[max(first, 0) :] = part[max(-first, 0) :]
-    if negative.size:
-        found = reverse.cells(np.concatenate(([0.0], -negative[::-1])))
-        last = min(negative.size, edges.size - 1)
-        mirrored = [part[::-1][:last] for part in (found.log_q, found.log_p, found.error)]
-        log_p[:last] = np.logaddexp(log_p[:last], mirrored[0])
-        log_q[:last] = np.logaddexp(log_q[:last], mirrored[1])
-        sizes = np.where(log_p[:last] > -math.inf, np.abs(log_p[:last]), 0.0)
-        error[:last] = np.maximum(error[:last], mirrored[2]) + ULP * (4.0 * sizes + 4.0)
-    return Masses(log_p, log_q, error)
 
 
 def exchanged_pair(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> DominatingPair:

@@ -170,9 +170,7 @@ def _(mechanism: Gaussian) -> DominatingPair:
 
 def gaussian_noise_pair(noise_multiplier: float) -> DominatingPair:
     """Return the losses of Gaussian noise, edge cases included."""
-    if edge := edge_pair(noise_multiplier):
-        return edge
-    return both(GaussianLoss(noise_multiplier))
+    return edge_pair(noise_multiplier) or both(GaussianLoss(noise_multiplier))
 
 
 @dominating_pair.register
@@ -193,10 +191,8 @@ def gaussian_of_square(square: Fraction) -> DominatingPair:
 
 @dominating_pair.register
 def _(mechanism: PrivateCovariance) -> DominatingPair:
-    noise = mechanism.noise_multiplier
-    if edge := edge_pair(noise):
-        return edge
-    return gaussian_of_square(mechanism.squared_sensitivity / decimal(noise) ** 2)
+    noise, square = mechanism.noise_multiplier, mechanism.squared_sensitivity
+    return edge_pair(noise) or gaussian_of_square(square / decimal(noise) ** 2)
 
 
 # The loss is computed for ``ln k`` and distances up to these.

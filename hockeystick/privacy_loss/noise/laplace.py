@@ -202,20 +202,10 @@ class LaplaceLoss(ReachLoss, AnalyticLoss):
         return laplace_line(reciprocal(self.scale), c, step, count)
 
 
-@dominating_pair.register
-def _(mechanism: Laplace) -> DominatingPair:
-    return _pair(mechanism.scale)
-
-
-@dominating_pair_of_tradeoff.register
-def _(tradeoff: LaplaceTradeOff) -> DominatingPair:
-    return _pair(tradeoff.scale)
-
-
-def _pair(scale: float) -> DominatingPair:
-    if edge := edge_pair(scale):
-        return edge
-    return both(LaplaceLoss(scale))
+@dominating_pair_of_tradeoff.register(LaplaceTradeOff)
+@dominating_pair.register(Laplace)
+def _(noise: Laplace | LaplaceTradeOff) -> DominatingPair:
+    return edge_pair(noise.scale) or both(LaplaceLoss(noise.scale))
 
 
 def _flat(c: float, end: float) -> CGFEstimate:
@@ -334,15 +324,11 @@ def _(mechanism: Staircase) -> DominatingPair:
     if epsilon == 0.0:
         return DominatingPair(None, None)
     if epsilon == math.inf:
-        return _of_uniform_noise(gamma)
+        # Uniform noise on [-gamma, gamma], of unequal supports.
+        if gamma is None or gamma <= 0.5:
+            return infinity_mass_pair()
+        shown = FloatAndDecimal(*(1 / (2 * one) for one in FloatAndDecimal.of(gamma)))
+        return both(PartlyInfiniteLoss(None, shown, Fraction(1), 0.0))
     if gamma == 0.5:
         return both(RandomizedResponsePairLoss(epsilon))
     return both(StaircaseLoss(epsilon, gamma))
-
-
-def _of_uniform_noise(gamma: float | None) -> DominatingPair:
-    """Return the pair of uniform noise on [-gamma, gamma], of unequal supports."""
-    if gamma is None or gamma <= 0.5:
-        return infinity_mass_pair()
-    shown = FloatAndDecimal(*(1 / (2 * one) for one in FloatAndDecimal.of(gamma)))
-    return both(PartlyInfiniteLoss(None, shown, Fraction(1), 0.0))

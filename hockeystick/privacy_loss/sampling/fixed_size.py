@@ -59,7 +59,12 @@ from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLo
 
 @dominating_pair.register
 def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
-    pair = _of_one_run(mechanism.inner, "sampling of a fixed size")
+    if isinstance(mechanism.inner, Composed | Repeated | Plan):
+        raise NoAnalysisError(
+            "sampling of a fixed size is analysed for a single run inside, not for "
+            f"{mechanism.inner}; repeat or compose the sampled mechanism instead"
+        )
+    pair = dominating_pair(mechanism.inner)
     zeroed = mechanism.adjacency is Adjacency.ZERO_OUT
     whole = mechanism.rate == 1
     if pair.removing is None or (whole and mechanism.adjacency is Adjacency.REPLACE_ONE):
@@ -80,15 +85,6 @@ def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
     if mechanism.adjacency is Adjacency.ADD_REMOVE:
         return DominatingPair(removing, adding)
     return exchanged_pair(removing, removing.attained, adding.attained)
-
-
-def _of_one_run(inner: Mechanism, what: str) -> DominatingPair:
-    if isinstance(inner, Composed | Repeated | Plan):
-        raise NoAnalysisError(
-            f"{what} is analysed for a single run inside, not for {inner}; repeat or compose the "
-            "sampled mechanism instead"
-        )
-    return dominating_pair(inner)
 
 
 def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> DominatingPair:

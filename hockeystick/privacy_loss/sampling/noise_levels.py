@@ -18,6 +18,7 @@ from hockeystick.mechanisms import GaussianSequence
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.multiprecision import mp, mpc
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     AnalyticLoss,
     Array,
     CGFEstimate,
@@ -223,7 +224,6 @@ _MOST_EXPANDED: Final = 400
 _ROUGH: Final = 1e-3
 # How far below the composition's M, as a logarithm, a bound of one run's M may be.
 _SURE: Final = -14.0
-_LARGEST_EXPONENT: Final = 700.0
 # ln 3, and a little: what is only known to be smaller than something lies within that of it.
 _ANYWHERE: Final = 1.1
 
@@ -289,7 +289,7 @@ class GaussianSequenceLoss(AnalyticLoss):
     @property
     def clt_mu_squared(self) -> float:
         square = self.levels.noise**-2.0
-        if square[-1] > _LARGEST_EXPONENT:
+        if square[-1] > LARGEST_EXPONENT:
             return math.inf
         return float(self.rate) ** 2 * float(np.expm1(square).sum())
 
@@ -353,7 +353,7 @@ class GaussianSequenceLoss(AnalyticLoss):
     def _least_excess(self, cell: Cell, c: float) -> float:
         """Return ``M(c) - 1`` of the run with the most noise in a cell, unproven."""
         value = self.run(math.exp(-float(cell.points[0]))).cgf_estimate(c).value
-        return math.expm1(min(value, _LARGEST_EXPONENT))
+        return math.expm1(min(value, LARGEST_EXPONENT))
 
     def decay(self, c: float) -> SequenceDecay:
         """Return the decay of ``|M|``, each run with the largest noise of its bin."""
@@ -543,7 +543,7 @@ def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Ar
 def _growth(mu: float, cosine: float) -> float:
     """Return ``C = exp(mu^2 (1/cos - cos)/8) / sqrt(cos)``."""
     exponent = 0.125 * mu * mu * (1.0 / cosine - cosine)
-    return math.exp(min(exponent, _LARGEST_EXPONENT)) / math.sqrt(cosine)
+    return math.exp(min(exponent, LARGEST_EXPONENT)) / math.sqrt(cosine)
 
 
 def _level_sets(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Array]:

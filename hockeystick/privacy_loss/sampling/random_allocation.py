@@ -1,6 +1,4 @@
-"""The pair of losses of random allocation: each record in k of t steps, chosen at random.
-
-The mean of independent likelihood ratios, by doubling, as distributions above and below it.
+"""The losses of random allocation, each record in k of t steps: means by doubling, from both sides.
 
 A record that takes part in one of t steps, chosen at random, has the likelihood ratio
 ``Sbar = (S_1 + ... + S_t)/t`` with ``S_i = exp(z_i/s - 1/(2 s^2))``, independent, where z_i is
@@ -456,7 +454,9 @@ class AllocationLoss(AtomListLoss):
         """
         atoms = self.atoms()
         if not self.above:
-            return _direct(atoms, c)
+            value = float(np.logaddexp.reduce(atoms.log_p + c * atoms.loss))
+            sizes = float((np.abs(atoms.log_p) + np.abs(c * atoms.loss)).max())
+            return Ball(value, float(atoms.error.max()) + ULP * (_SUMS + 8.0 * sizes))
         lost, atoms = float(atoms.log_p[-1]), Atoms(*(column[:-1] for column in atoms))
         places = atoms.loss - np.where(atoms.loss > 0.0, 0.0, 2.0 * _off(self))
         terms = atoms.log_p + log_psi(places, c)
@@ -575,11 +575,3 @@ def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tupl
     mass[:2] -= math.log(2.0)
     farthest = float(np.abs(place).max()) + step
     return step * index - shift - _whole(4.0 * ULP * farthest), mass
-
-
-def _direct(atoms: Atoms, c: float) -> Ball:
-    """Return ``ln E e^(c L)`` over the atoms, with its round-off."""
-    exponent = atoms.log_p + c * atoms.loss
-    value = float(np.logaddexp.reduce(exponent))
-    sizes = float((np.abs(atoms.log_p) + np.abs(c * atoms.loss)).max())
-    return Ball(value, float(atoms.error.max()) + ULP * (_SUMS + 8.0 * sizes))

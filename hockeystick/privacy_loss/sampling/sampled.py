@@ -1,6 +1,4 @@
-"""The loss of any mechanism on a Poisson sample, from the mechanism's dominating pair.
-
-Poisson subsampling of a loss: an increasing map of its values, and mixtures of its masses.
+"""Losses on a Poisson sample: an increasing map of the values, and mixtures of the masses.
 
 Removing, ``P' = (1-p) Q + p P`` against Q, the loss is ``f(l) = ln(1 - p + p e^l)``; adding,
 ``P`` against ``(1-p) P + p Q``, it is ``-f(-l)``. Cells map to cells and atoms to atoms.
@@ -22,7 +20,14 @@ from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.profiles import exact, reciprocal, replaced_gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_ends, sixth_power
 from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS, AtomicLoss, kept
-from hockeystick.privacy_loss.core.base import Array, Atoms, ClosedFormProfile, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
+    Array,
+    Atoms,
+    ClosedFormProfile,
+    Masses,
+    ProfiledLoss,
+)
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.composition import (
     complement_bounds,
@@ -168,10 +173,6 @@ class SubsamplingMap:
         )
 
 
-# Exponentials beyond this are taken as infinite.
-_LARGEST_EXPONENT: Final = 700.0
-
-
 class SubsampledLoss(CellLoss):
     """The base of all losses on a Poisson sample, by the ``SubsamplingMap`` of the inner loss."""
 
@@ -209,7 +210,7 @@ class SubsampledLoss(CellLoss):
     @property
     def clt_mu_squared(self) -> float:
         exponent = self.inner.cgf_estimate(1.0).value
-        if exponent > _LARGEST_EXPONENT:
+        if exponent > LARGEST_EXPONENT:
             return math.inf
         return float(self.rate) ** 2 * math.expm1(exponent)
 
@@ -379,7 +380,7 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
     def clt_mu_squared(self) -> float:
         """``2 p^2 (e^(mu^2) - e^(-mu^2))``, the square of the difference over N(0, 1)."""
         square = self.mu * self.mu
-        if square > _LARGEST_EXPONENT:
+        if square > LARGEST_EXPONENT:
             return math.inf
         return 4.0 * float(self.rate) ** 2 * math.sinh(square)
 
@@ -457,7 +458,7 @@ def _bends(half: Array, log_k: float) -> Array:
     gap = np.abs(np.diff(half))
     steep = low > _STEEP
     low, high = np.where(steep, 1.0, low), np.where(steep, 1.0, high)
-    root = math.exp(-2.0 * min(max(log_k, -_LARGEST_EXPONENT), _LARGEST_EXPONENT))
+    root = math.exp(-2.0 * min(max(log_k, -LARGEST_EXPONENT), LARGEST_EXPONENT))
     below, above = np.sinh(low), np.sinh(high)
     roots = np.sqrt(root + below**2), np.sqrt(root + above**2)
     difference = 2.0 * np.cosh(0.5 * (low + high)) * np.sinh(0.5 * gap)

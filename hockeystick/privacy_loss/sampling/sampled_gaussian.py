@@ -24,6 +24,7 @@ from hockeystick.privacy_loss.bounds.moments import (
 )
 from hockeystick.privacy_loss.core.atomic import log_values, mgf_line, tilted_line
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     AnalyticLoss,
     Array,
     CGFEstimate,
@@ -448,8 +449,6 @@ def edge_at(threshold: float, p: float, mu: float) -> float:
     return math.log1p(math.expm1(threshold) / p) / mu + 0.5 * mu
 
 
-# Exponentials beyond this are taken as infinite.
-_LARGEST_EXPONENT: Final = 700.0
 _NEAR_WINDOW: Final = 0.06
 _WIDEST_WINDOW: Final = 0.1
 # Beyond this c only the convex bound of M is used.
@@ -528,7 +527,7 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         """
         p, w, x = self.p, 1.0 + c, 0.5 * c * self.mu * self.mu
         log_p = math.log(p)
-        if x > _LARGEST_EXPONENT:
+        if x > LARGEST_EXPONENT:
             one, share = x + log_p + math.log1p((1.0 - p) * math.exp(-x - log_p)), 1.0
         else:
             one = math.log1p(p * math.expm1(x))
@@ -547,7 +546,7 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
             Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy".
         """
         square, rate = self.mu * self.mu, self.p
-        return rate * rate * math.expm1(square) if square < _LARGEST_EXPONENT else math.inf
+        return rate * rate * math.expm1(square) if square < LARGEST_EXPONENT else math.inf
 
     @property
     def dominating_mu_squared(self) -> Fraction:
@@ -636,7 +635,7 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         At c the window ``exp(-x^2 / 2 width^2)`` still cuts off ``r^c ~ exp(c (mu x + ln L))``
         where ``(c mu width)^2 / 2`` is below ``-c ln L``.
         """
-        if not 0.0 < threshold <= _LARGEST_EXPONENT:
+        if not 0.0 < threshold <= LARGEST_EXPONENT:
             return None
         edge = edge_at(threshold, self.p, self.mu)
         narrow = math.sqrt(max(-math.log(threshold), 1.0) * threshold / steepness)

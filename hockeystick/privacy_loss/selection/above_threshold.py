@@ -428,7 +428,7 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
 
 def tail(noise_multiplier: Fraction, shift: float, inner: float) -> tuple[mpf, mpf]:
     """Return the masses above g under P and under Q, to mpmath's precision."""
-    return _tail_in(noise_multiplier, shift, inner, _precision())
+    return _tail_in(noise_multiplier, shift, inner, int(max(mp.dps, _DIGITS)) + _DIGITS)
 
 
 @lru_cache(maxsize=256)
@@ -444,11 +444,6 @@ def _tail_in(
 def _inner_mass(loss: AboveThresholdGaussianLoss) -> mpf:
     p, q = tail(loss.noise_multiplier, loss.shift, loss.inner)
     return 1 - p - q
-
-
-def _precision() -> int:
-    """Return some digits more than mpmath's."""
-    return int(max(mp.dps, _DIGITS)) + _DIGITS
 
 
 def _digits(c: float, size: float) -> int:

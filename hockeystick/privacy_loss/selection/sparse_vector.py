@@ -47,7 +47,6 @@ from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import RenyiBoundLoss
-from hockeystick.privacy_loss.selection.above_threshold import AboveThresholdGaussianLoss
 from hockeystick.privacy_loss.selection.threshold_attacks import attacked
 from hockeystick.privacy_loss.selection.threshold_bound import (
     gaussian_bound,
@@ -155,18 +154,13 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
         sensitivity = Fraction(1 if mechanism.monotone else 2)
         renyi = replace(renyi_bound(mechanism, sensitivity, attained), also_attained=also)
-        bound = _with_gaussian_queries(mechanism)
+        least = None if threshold == math.inf else least_reading(threshold)
+        most = float_up(1 / least_reading(query))
+        bound = gaussian_queries_bound(least, most, mechanism.monotone, mechanism.queries or 1)
         if bound is None:
             return renyi
         return DominatedLoss(replace(bound, line=renyi.zcdp_line()), attained, also)
     return DominatedLoss(_with_laplace_queries(mechanism), attained, also)
-
-
-def _with_gaussian_queries(mechanism: AboveThreshold) -> AboveThresholdGaussianLoss | None:
-    """Return the dominating loss for Gaussian noise of both; None where only a Renyi bound is."""
-    threshold, query = mechanism.threshold_scale, float_up(1 / least_reading(mechanism.query_scale))
-    noise = None if threshold == math.inf else least_reading(threshold)
-    return gaussian_queries_bound(noise, query, mechanism.monotone, mechanism.queries or 1)
 
 
 def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:

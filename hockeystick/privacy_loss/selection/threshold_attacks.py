@@ -67,9 +67,10 @@ _LEAST_MASS: Final = Fraction(1, 10**24)
 @final
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """m queries with the answer ``first``, then j with the answer ``last``, and the neighbour's.
+    """m queries with the answer ``first``, then j with the answer ``last``; the neighbour's differ.
 
-    Answers are relative to the threshold, in units of the sensitivity.
+    Answers are relative to the threshold, in units of the sensitivity; the neighbour's first ones
+    are larger by 1.
     """
 
     many: int
@@ -77,11 +78,6 @@ class Queries:
     first: Fraction
     last: Fraction
     neighbours_last: Fraction
-
-    @property
-    def neighbours_first(self) -> Fraction:
-        """The neighbour's answer to the m first queries."""
-        return self.first + 1
 
 
 @final
@@ -199,7 +195,7 @@ def _loss(noises: _Noises, queries: Queries) -> OutcomesLoss | None:
     """Return the loss of a run, slightly mixed with no loss; None where nothing is revealed."""
     with working_digits(_DIGITS):
         p = _masses(noises, queries, queries.first, queries.last)
-        q = _masses(noises, queries, queries.neighbours_first, queries.neighbours_last)
+        q = _masses(noises, queries, queries.first + 1, queries.neighbours_last)
     mixed = []
     for one, other in zip(p, q, strict=True):
         mean = (one + other) / 2

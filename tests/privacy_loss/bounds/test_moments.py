@@ -179,19 +179,6 @@ def test_what_lies_beyond_a_point_is_within_its_bound(
     assert exact <= tail_moment(mass, GaussianLoss(0.5).sixth_moment_upper, power, offset)
 
 
-@pytest.mark.parametrize(("rate", "noise"), [(0.5, 0.04), (1e-10, 0.2), (1 - 1e-6, 900.0)])
-@pytest.mark.parametrize("removing", [True, False])
-def test_the_enclosures_hold_the_cumulants_at_the_edge_of_reach(
-    rate: float, noise: float, removing: bool
-) -> None:
-    loss = SampledGaussianLoss(rate, noise, removing)
-    for side in SIDES:
-        law, found = getattr(loss.cumulants(), side), getattr(loss.moment_bounds(), side)
-        assert found.mean_lower <= law.mean <= found.mean_upper
-        assert found.variance_lower <= law.variance <= found.variance_upper
-        assert abs(law.third) <= found.third_upper
-
-
 @pytest.mark.parametrize(
     "loss",
     [

@@ -78,25 +78,6 @@ def test_the_lower_end_is_that_of_a_quadratic_run(steps: int, period: int, least
     assert one.noise_attained() > one.noise_lower()
 
 
-def test_explicit_shifts_end_at_nothing_in_exact_numbers() -> None:
-    # c = 9/10, every third of eight steps: 2, 5, 8; the last use alone, a line before it.
-    c, uses = Fraction(9, 10), (2, 5, 8)
-    signal = sum((c ** (7 - t) for t in uses[:-1]), Fraction(0))
-    noise = sum((c ** (2 * (7 - t)) for t in range(2, 8)), Fraction(0))
-    shifts = {t: signal / noise * c ** (7 - t) for t in range(2, 8)} | {
-        1: Fraction(0),
-        8: Fraction(1),
-    }
-    z = Fraction(0)
-    for t in range(1, 9):
-        z = c * z + int(t in uses) - shifts[t]
-        assert z >= 0
-    assert z == 0
-    cost = sum((shift**2 for shift in shifts.values()), Fraction(0))
-    found = 1 / cycle(c, 8, 3).noise_lower() ** 2
-    assert abs(found / cost - 1) < Fraction(1, 10**1000)
-
-
 @pytest.mark.parametrize("exponent", [1, 7, 10**6])
 @pytest.mark.parametrize("distance", [Fraction(1, 10**40), Fraction(3, 10**7), Fraction(1, 3)])
 def test_powers_next_to_one_lose_no_digits(exponent: int, distance: Fraction) -> None:

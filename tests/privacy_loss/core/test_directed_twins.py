@@ -19,6 +19,7 @@ from hockeystick.privacy_loss.core.composition import (
     ComposedLoss,
     complement_bounds,
     decimal_or_above,
+    log_mixed,
     mu_squared_upper,
 )
 from hockeystick.privacy_loss.core.terms import cgf_upper
@@ -30,7 +31,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     log_mixture,
 )
 from hockeystick.privacy_loss.noise import integer_noise
-from hockeystick.privacy_loss.sampling.sampled import log_mixed
 
 ULP = 2.0**-52
 

@@ -252,22 +252,13 @@ def papers_bound(graph: Graph, rounds: int, observer: int, party: int) -> Fracti
     return sum((Fraction(row[party] ** 2, sum(x * x for x in row)) for row in rows), Fraction(0))
 
 
-def squared_ends(plan: GossipAveraging) -> tuple[float, float]:
-    loss = dominating_pair(plan).removing
-    if loss is None:
-        return 0.0, 0.0
-    if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.attained).mu, cast(GaussianLoss, loss.dominating).mu
-    return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
-
-
 def test_on_a_path_the_far_end_is_solved_for_and_the_papers_bound_fails() -> None:
     path = Graph.path(8)
     bound = papers_bound(path, 7, 0, 7)
     assert float(bound) == pytest.approx(8.544014490648578e-06, rel=1e-12)
     assert truth(messages(path, 7, {0}), 7) == 1
-    assert squared_ends(GossipAveraging(1.0, path, 7, 7, [0])) == (1.0, 1.0)
+    assert ends(GossipAveraging(1.0, path, 7, 7, [0])) == (1.0, 1.0)
     # Also for who does not use its own value: after enough rounds it is solved for as well.
     assert truth(messages(path, 8, {0}, own=False), 7) == 1
     assert papers_bound(path, 8, 0, 7) < Fraction(1, 4000)
-    assert squared_ends(GossipAveraging(1.0, path, 6, 7, [0])) == (0.0, 0.0)
+    assert ends(GossipAveraging(1.0, path, 6, 7, [0])) == (0.0, 0.0)

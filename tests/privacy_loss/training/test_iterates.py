@@ -4,7 +4,6 @@ import math
 from fractions import Fraction
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -141,64 +140,22 @@ def test_the_gaussian_of_a_split_covers_the_shifts_of_the_theorem() -> None:
         assert 0 <= square**-1 - noise**2 < Fraction(1, 10**30) * noise**2
 
 
-class Grid:
-    """Runs of one number on a grid, by convolution: runs that are no Gaussian."""
-
-    def __init__(self, reach: float, size: int = 1601) -> None:
-        self.axis = np.linspace(-reach, reach, size)
-        kernel = np.exp(-0.5 * (self.axis[:, None] - self.axis) ** 2)
-        self.kernel = kernel / kernel.sum(axis=0)
-
-    def after(self, mass: Any, moved: Any, ends: tuple[float, float] | None = None) -> Any:
-        """Return the masses after a step to ``moved``, noise of deviation 1, and a projection."""
-        mass = self.kernel @ np.bincount(self._at(moved), mass, minlength=self.axis.size)
-        if ends is None:
-            return mass
-        kept = np.clip(self.axis, *ends)
-        return np.bincount(self._at(kept), mass, minlength=self.axis.size)
-
-    def start(self, at: float) -> Any:
-        """Return the masses of a model at a place."""
-        return np.bincount(self._at(np.array([at])), [1.0], minlength=self.axis.size)
-
-    def _at(self, values: Any) -> Any:
-        step = self.axis[1] - self.axis[0]
-        places = np.rint((values - self.axis[0]) / step).astype(int)
-        return np.clip(places, 0, self.axis.size - 1)
-
-
-EPSILONS = (0.0, 0.1, 0.3, 0.7, 1.5)
-
-
-def divergence(one: Any, other: Any, epsilon: float) -> float:
-    return float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
-
-
-def laws(
-    steps: int, rate: float, pulls: tuple[float, float], bend: float, ends: Any = None
-) -> list[Any]:
-    """Return the sampled models of two data sets: others pull by -1/4, the record as stated."""
-    grid = Grid(12.0)
-    found = []
-    for pull in pulls:
-        mass = grid.start(0.0)
-        for t in range(steps):
-            centre = 0.5 * (-1) ** t
-            moved = grid.axis - bend * np.clip(grid.axis - centre, -1.5, 1.5) - 0.25
-            without = grid.after(mass, moved, ends)
-            mass = (1 - rate) * without + rate * grid.after(mass, moved + 0.25 + pull, ends)
-        found.append(mass)
-    return found
-
-
-@pytest.mark.parametrize("diameter", [0.5, 3.0])
-def test_no_linear_losses_on_random_batches_cost_more_than_the_bound(diameter: float) -> None:
-    one, other = laws(15, 0.5, (0.25, -0.25), 0.0, (-diameter / 2, diameter / 2))
+# Delta of models in an interval that a record pulls up or down, and another one down, on a grid.
+@pytest.mark.parametrize(
+    ("diameter", "costs"),
+    [
+        (0.5, ((0.0, 0.121452), (0.1, 0.085878), (0.3, 0.014614))),
+        (3.0, ((0.0, 0.247656), (0.1, 0.214962), (0.3, 0.154943))),
+    ],
+)
+def test_no_linear_losses_on_random_batches_cost_more_than_the_bound(
+    diameter: float, costs: tuple[tuple[float, float], ...]
+) -> None:
     numbers: dict[str, Any] = {"examples": 2, "batch_size": 1, "step_size": 1.0, "smoothness": 1.0}
     plan = sampled(4.0, 15, diameter=diameter, gradient_bound=0.25, **numbers)
     free = sampled(4.0, 15, **numbers)
-    for epsilon in EPSILONS[:3]:
+    for epsilon, cost in costs:
         found = hs.delta(plan, epsilon)
-        assert divergence(one, other, epsilon) <= found.upper + 1e-3
+        assert cost <= found.upper + 1e-3
         assert found.lower == 0.0
         assert found.upper <= hs.delta(free, epsilon).upper * (1 + 1e-6)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
-
-import numpy as np
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.moments import (
@@ -105,14 +102,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
 
         found = sampled_gaussian.cgf_estimate(self.p, self.mu, self.removing, c)
         return convex_bound(self.p, self.mu, c) if math.isnan(found[0]) else CGFEstimate(*found)
-
-    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
-        if not self.quadrature_available(max(orders)):
-            return [self.cgf_estimate(c).value for c in orders]
-        from hockeystick.kernels import sampled_gaussian
-
-        values = sampled_gaussian.cgf_estimates(self.p, self.mu, self.removing, np.array(orders))
-        return list(values.tolist())
 
     def cgf_bounds(self, c: float) -> Ball:
         return self._cgf_bounds_within(c, _SHARP)

@@ -24,7 +24,8 @@ from hockeystick.mechanisms import DPSGD, Mechanism, Sampling, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics.numerals import plain
 from hockeystick.results import Certified, Quantity, is_wide
-from hockeystick.tradeoffs.operations.gaussian_fit import Fit, least_mu, regret
+from hockeystick.tradeoffs.base import Bounds
+from hockeystick.tradeoffs.operations.gaussian_fit import least_mu, regret
 
 # A full batch has another size, and so no place beside the others.
 _COMPARED: Final = tuple(one for one in Sampling if one is not Sampling.FULL_BATCH)
@@ -211,7 +212,7 @@ def gaussian_summary(plan: Mechanism, least_rate: float = LEAST_RATE) -> Gaussia
     said: Any = {"accountant": _NAME, "adjacency": known.adjacency}
     said |= {"assumptions": assumptions_of(known)}
 
-    def certified(quantity: Literal["mu", "regret"], found: Fit) -> Certified:
+    def certified(quantity: Literal["mu", "regret"], found: Bounds) -> Certified:
         # The upper end is the estimate, as for a bound.
         return Certified(found.lower, found.upper, found.upper, quantity=quantity, **said)
 

@@ -1,22 +1,20 @@
 """Kernels run as plain Python until that costs more than loading numba, then compiled.
 
-Loading numba and the first kernels takes ten times as long as a usual answer takes without them. So
-a kernel's first calls are interpreted. What they cost is counted, in rounds of loops and calls of
-kernels; once ``BUDGET`` of them are spent, in all calls together, numba is loaded, and the call
-that spent them is made again compiled, as are all later ones. Counts, unlike clocks, are the same
-every time. A kernel only reads what it is given, so that a call can be made again.
+Loading numba and the first kernels takes ten times as long as a usual answer without them. So a
+kernel's first calls are interpreted, and what they cost is counted, in rounds of loops and calls of
+kernels: the same every time, unlike clocks. Once ``BUDGET`` of them are spent, in all calls
+together, numba is loaded, and the call that spent them is made again compiled, as are all later
+ones. A kernel only reads what it is given, so that a call can be made again.
 
 **Both ways compute the same.** Each operation on floats is the same IEEE 754 operation in the same
 order: the compiler is never allowed to reassociate or to contract, and sums are loops, never
 numpy's. ``exp``, ``log`` and their like come from the C library in both, bit by bit the same, so
 that ``np.exp`` of an array, which numpy computes by itself, stands in no kernel. Where a compiler
 has a vector library of its own they may differ, within the four units in the last place that
-kernels allow for: ends of the same answer may then differ in their last digits, and hold either
-way. ``min`` and ``max`` keep their first argument unless a later one is strictly beyond it, also
-where one is NaN. Integers are counts far below 2^63, where Python's and the processor's agree.
-Where Python or numpy raises, for an overflow, a division by zero or an argument outside a
-function's domain, compiled code may go on with inf or NaN: such a call is made again compiled.
-Results have the types of compiled code: Python's numbers, and arrays.
+kernels allow for. ``min`` and ``max`` keep their first argument unless a later one is strictly
+beyond it, also where one is NaN. Integers are counts far below 2^63. Where Python or numpy raises,
+for an overflow, a division by zero or an argument outside a function's domain, compiled code may go
+on with inf or NaN: such a call is made again compiled. Results have the types of compiled code.
 
 Kernels whose integers are meant to wrap, or whose work is always large, take ``njit_at_once``.
 """
@@ -39,9 +37,8 @@ BUDGET: Final = 300_000
 def interruptible(function: Callable[P, R]) -> Callable[P, R]:
     """Return a compiled function that raises what a signal handler raised: KeyboardInterrupt, say.
 
-    Where several arrays are handed back to Python, Python handles the signals that arrived
-    meanwhile before the last array is there. It then reports a ``SystemError``, "returned a result
-    with an exception set", caused by what was really raised.
+    Where several arrays are handed back, Python handles the signals that arrived meanwhile before
+    the last array is there, and reports a ``SystemError`` caused by what was really raised.
     """
 
     @wraps(function)
@@ -217,10 +214,7 @@ def njit(*, cache: bool, nogil: bool = False) -> Callable[[Callable[P, R]], Call
 
 
 def load() -> None:
-    """Load numba, and put compiled kernels in the place of interpreted ones, for good.
-
-    Whoever knows that much work is ahead may call it first; nobody has to.
-    """
+    """Load numba, and put compiled kernels in the place of interpreted ones, for good."""
     with _LOADING:
         if _LOADED.is_set():
             return

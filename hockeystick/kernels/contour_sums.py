@@ -13,9 +13,6 @@ Weights = NDArray[np.complex128]
 
 # Exponentials beyond this are cut off: as an error they are infinite.
 LARGEST_EXPONENT = 700.0
-# Newton's steps for epsilon, and the relative length of the last one.
-NEWTON_STEPS = 8
-LAST_STEP = 1e-12
 
 
 @njit(cache=True)
@@ -87,66 +84,25 @@ def deltas(
 
 
 @njit(cache=True)
-def estimate_at(
-    line: tuple[float, float], weight: Weights, modulus: Array, imag: Array, epsilon: float
-) -> tuple[float, float]:
-    """Return the estimate of ``deltas`` at one epsilon and its derivative, without their errors."""
-    c, step = line
-    estimate = derivative = 0.0
-    for k in range(modulus.size):
-        height = step * k
-        phase = imag[k] - epsilon * height
-        cosine, sine = modulus[k] * math.cos(phase), modulus[k] * math.sin(phase)
-        re = cosine * weight[k].real - sine * weight[k].imag
-        im = cosine * weight[k].imag + sine * weight[k].real
-        estimate += re
-        derivative -= re * c - im * height
-    return estimate, derivative
-
-
-@njit(cache=True)
-def moduli(real: Array) -> Array:
-    """Return ``exp(real)`` over its first element."""
-    found = np.empty(real.size)
-    for k in range(real.size):
-        found[k] = math.exp(real[k] - real[0])
-    return found
-
-
-@njit(cache=True)
 def estimates(
     line: tuple[float, float], weight: Weights, real: Array, imag: Array, epsilons: Array
 ) -> Array:
     """Return the scale of ``deltas``, its estimate and its derivative, without their errors."""
-    modulus = moduli(real)
-    found = np.empty((3, epsilons.size))
+    c, step = line
+    modulus, found = np.empty(real.size), np.zeros((3, epsilons.size))
+    for k in range(real.size):
+        modulus[k] = math.exp(real[k] - real[0])
     for i in range(epsilons.size):
-        found[0, i] = real[0] - epsilons[i] * line[0]
-        found[1, i], found[2, i] = estimate_at(line, weight, modulus, imag, epsilons[i])
+        found[0, i] = real[0] - epsilons[i] * c
+        for k in range(real.size):
+            height = step * k
+            phase = imag[k] - epsilons[i] * height
+            cosine, sine = modulus[k] * math.cos(phase), modulus[k] * math.sin(phase)
+            re = cosine * weight[k].real - sine * weight[k].imag
+            found[1, i] += re
+            im = cosine * weight[k].imag + sine * weight[k].real
+            found[2, i] -= re * c - im * height
     return found
-
-
-@njit(cache=True)
-def epsilon_at(
-    line: tuple[float, float],
-    weight: Weights,
-    real: Array,
-    imag: Array,
-    log_delta: float,
-    epsilon: float,
-) -> tuple[float, bool]:
-    """Return the epsilon whose estimate is a delta, by Newton's method from one; whether it is."""
-    modulus = moduli(real)
-    for _ in range(NEWTON_STEPS):
-        estimate, derivative = estimate_at(line, weight, modulus, imag, epsilon)
-        if not (estimate > 0.0 and derivative < 0.0):
-            return epsilon, False
-        log_excess = real[0] - epsilon * line[0] + math.log(estimate) - log_delta
-        step = log_excess * estimate / -derivative
-        epsilon += step
-        if abs(step) <= LAST_STEP * (abs(epsilon) + 1.0 / line[0]):
-            return epsilon, True
-    return epsilon, False
 
 
 @njit(cache=True)

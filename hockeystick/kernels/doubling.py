@@ -16,57 +16,9 @@ from hockeystick.kernels.series import Array
 Indices = NDArray[np.int64]
 
 
-@njit(cache=True)
-def spread(
-    mass: tuple[Array, Array],
-    at: tuple[Array, Array],
-    first: Indices,
-    last: Indices,
-    node: Array,
-    same: bool,
-    product: bool,
-) -> Array:
-    """Return masses on nodes: what falls between two goes to both, so that its mean is kept.
-
-    A share errs as if the value were off by at most 8 ulp. Values beyond the outermost nodes, which
-    only rounding can bring about, count as if they were there.
-    """
-    x_mass, y_mass = mass
-    x_at, y_at = at
-    inverse = 1.0 / np.diff(node)
-    found = np.zeros(node.size)
-    end = node.size - 2
-    for i in range(x_mass.size):
-        own = x_mass[i]
-        stop = min(last[i], i) if same else last[i]
-        weight = 2.0 * own if same else own
-        n = place(node, value(x_at[i], y_at[min(first[i], y_at.size - 1)], product))
-        low, high = 0.0, 0.0
-        for j in range(first[i], stop):
-            v = value(x_at[i], y_at[j], product)
-            if v >= node[n + 1] and n < end:
-                found[n] += weight * low
-                found[n + 1] += weight * high
-                low, high = 0.0, 0.0
-                while v >= node[n + 1] and n < end:
-                    n += 1
-            share = min(max((v - node[n]) * inverse[n], 0.0), 1.0)
-            low += y_mass[j] * (1.0 - share)
-            high += y_mass[j] * share
-        found[n] += weight * low
-        found[n + 1] += weight * high
-        if same and first[i] <= i < last[i]:
-            v = value(x_at[i], x_at[i], product)
-            n = place(node, v)
-            share = min(max((v - node[n]) * inverse[n], 0.0), 1.0)
-            found[n] += own * own * (1.0 - share)
-            found[n + 1] += own * own * share
-    return found
-
-
 @interruptible
 @njit(cache=True)
-def merge(
+def shares(
     mass: tuple[Array, Array],
     at: tuple[Array, Array],
     first: Indices,
@@ -75,42 +27,43 @@ def merge(
     same: bool,
     product: bool,
 ) -> tuple[Array, Array]:
-    """Return the mass in each cell between edges, and the mean there; the lower edge where none is.
+    """Return the masses that the cells between edges give to their lower and to their upper edge.
 
-    Means are of values over the cell's lower edge, so that they lose nothing where values are tiny.
+    What falls into a cell goes to both, so that its mean is kept. A share errs as if the value were
+    off by at most 8 ulp. Values beyond the outermost edges, which only rounding can bring about,
+    count as if they were there.
     """
     x_mass, y_mass = mass
     x_at, y_at = at
-    inverse = 1.0 / edge
-    found, moment = np.zeros(edge.size - 1), np.zeros(edge.size - 1)
+    inverse = 1.0 / np.diff(edge)
+    lower, upper = np.zeros(edge.size - 1), np.zeros(edge.size - 1)
     end = edge.size - 2
     for i in range(x_mass.size):
         own = x_mass[i]
         stop = min(last[i], i) if same else last[i]
         weight = 2.0 * own if same else own
         n = place(edge, value(x_at[i], y_at[min(first[i], y_at.size - 1)], product))
-        whole, risen = 0.0, 0.0
+        low, high = 0.0, 0.0
         for j in range(first[i], stop):
             v = value(x_at[i], y_at[j], product)
             if v >= edge[n + 1] and n < end:
-                found[n] += weight * whole
-                moment[n] += weight * risen
-                whole, risen = 0.0, 0.0
+                lower[n] += weight * low
+                upper[n] += weight * high
+                low, high = 0.0, 0.0
                 while v >= edge[n + 1] and n < end:
                     n += 1
-            whole += y_mass[j]
-            risen += y_mass[j] * (v * inverse[n])
-        found[n] += weight * whole
-        moment[n] += weight * risen
+            share = min(max((v - edge[n]) * inverse[n], 0.0), 1.0)
+            low += y_mass[j] * (1.0 - share)
+            high += y_mass[j] * share
+        lower[n] += weight * low
+        upper[n] += weight * high
         if same and first[i] <= i < last[i]:
             v = value(x_at[i], x_at[i], product)
             n = place(edge, v)
-            found[n] += own * own
-            moment[n] += own * own * (v * inverse[n])
-    for n in range(found.size):
-        ratio = moment[n] / found[n] if found[n] > 0.0 else 1.0
-        moment[n] = edge[n] * ratio
-    return found, moment
+            share = min(max((v - edge[n]) * inverse[n], 0.0), 1.0)
+            lower[n] += own * own * (1.0 - share)
+            upper[n] += own * own * share
+    return lower, upper
 
 
 @njit(cache=True)

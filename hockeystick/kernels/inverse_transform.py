@@ -20,7 +20,6 @@ Array = NDArray[np.float64]
 # few bits to say where in a cell u lies.
 CELL_BITS = 4
 LOWEST = 8
-OCTAVES = 63 - LOWEST
 # One unit of round-off, and a step above 1 for the products of bounds.
 _UNIT = 2.0**-53
 _UP = 1.0 + 2.0**-40

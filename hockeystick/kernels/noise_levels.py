@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.kernels.compiled import interruptible, njit
-from hockeystick.kernels.sampled_gaussian import cgf_estimate
 from hockeystick.kernels.series import Array
 from hockeystick.kernels.uniform_minorant import minorant_exponent
 
@@ -90,17 +89,3 @@ def total_exponent(
         total += runs[k] * group
         start = ends[k]
     return total
-
-
-@njit(cache=True)
-def total_cgf_estimate(
-    p: float, mus: Array, weights: Array, removing: bool, c: float
-) -> tuple[float, float, float]:
-    """Return the weighted sums of ``K(c)``, ``K'(c)`` and ``K''(c)``; no number for a long span."""
-    value = slope = curvature = 0.0
-    for k in range(mus.size):
-        one, first, second = cgf_estimate(p, mus[k], removing, c)
-        value += weights[k] * one
-        slope += weights[k] * first
-        curvature += weights[k] * second
-    return value, slope, curvature

@@ -268,20 +268,6 @@ def cgf_estimate(p: float, mu: float, removing: bool, c: float) -> tuple[float, 
 
 
 @njit(cache=True)
-def cgf_estimates(p: float, mu: float, removing: bool, orders: Array) -> Array:
-    """Return ``K(c)`` at several orders, by the same nodes: fast and unproven."""
-    low, high = math.inf, -math.inf
-    for c in orders:
-        start, end = rough_span(p, mu, removing, c)
-        low, high = min(low, start), max(high, end)
-    step = max(coarse_step(p, mu, removing, orders.max()), (high - low) / ROUGH_NODES)
-    first = math.floor(low / step)
-    count = math.ceil(high / step) - first + 1
-    loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
-    return series.cgf_estimates(loss, log_weight, orders)
-
-
-@njit(cache=True)
 def log_strip_bound(
     p: float,
     mu: float,
@@ -309,11 +295,8 @@ def log_strip_bound(
         size = math.sqrt(log_r * log_r + angle * angle) + 2.0 * slope
         # The power of |r| is between that at c = 0 and that at the largest c; the turn is free.
         power = max(0.0, log_r + slope, w * log_r + abs(w) * slope)
-        term, factor = gauss + power + height * (angle + slope), size * size * half
-        if term > peak:
-            total *= math.exp(peak - term)
-            peak = term
-        total += factor * math.exp(term - peak)
+        term = gauss + power + height * (angle + slope) + math.log(size * size * half)
+        peak, total = log_add(peak, total, term)
         u += 2.0 * half
     scale = math.log(modulus * modulus + modulus) + 0.5 * shift * shift - LOG_SQRT_2PI
     inside = peak + math.log(total) + scale

@@ -97,35 +97,6 @@ def cumulant_sums(loss: Array, log_weight: Array, c: float) -> tuple[float, floa
 
 
 @njit(cache=True)
-def cgf_estimates(loss: Array, log_weight: Array, orders: Array) -> Array:
-    """Return ``ln M(c)`` at several orders, to some thirteen digits of ``M - 1``."""
-    weight = np.empty(loss.size)
-    second = 0.0
-    for j in range(loss.size):
-        weight[j] = math.exp(log_weight[j])
-        second += weight[j] * rough_e2(-loss[j])
-    values = np.empty(orders.size)
-    for k in range(orders.size):
-        c = orders[k]
-        shift = 0.0
-        for j in range(loss.size):
-            shift = max(shift, log_weight[j] + c * loss[j])
-        value = c * second * math.exp(-shift)
-        for j in range(loss.size):
-            x = c * loss[j]
-            if shift == 0.0 and abs(x) < 0.5:
-                value += weight[j] * rough_e2(x)
-            else:
-                value += math.exp(log_weight[j] - shift + x) - weight[j] * math.exp(-shift) * (
-                    1.0 + x
-                )
-        values[k] = (
-            math.log1p(value) if shift == 0.0 else shift + math.log(math.exp(-shift) + value)
-        )
-    return values
-
-
-@njit(cache=True)
 def small_e2(re: float, im: float, size: float) -> tuple[float, float]:
     """Return ``e2(re + i im)`` by its series, for ``size = |re + i im| < 0.5``."""
     sr = si = 0.0
@@ -158,10 +129,10 @@ def e2_round_off(
 def first_of_block(
     plain: float, phase: float, folded: bool, rise: float, grown: float
 ) -> tuple[float, float, float, float]:
-    """Return ``exp(x) - 1`` and ``e2(x)`` of ``x = plain + i phase``, as real and imaginary parts.
+    """Return ``exp(x) - 1`` and ``e2(x)`` of ``x = plain + i phase``, in real and imaginary parts.
 
-    ``rise`` and ``grown`` are ``exp(plain) - 1`` and ``exp(plain)``. Where ``exp(plain)`` is folded
-    into the weight, both are ``exp(i phase)``.
+    ``rise`` is ``exp(plain) - 1`` and ``grown`` 1 more. Where that is folded into the weight, both
+    are ``exp(i phase)``.
     """
     half, other = math.sin(0.5 * phase), math.cos(0.5 * phase)
     cosine, sine = 1.0 - 2.0 * half * half, 2.0 * half * other
@@ -345,33 +316,14 @@ def logs_at(
     log_error: float,
     orders: Array,
 ) -> tuple[Array, Array]:
-    """Return ``ln M`` at several ``c >= 0`` in one pass, and the error of each, as ``log_line``."""
-    value, slack = np.zeros(orders.size), np.full(orders.size, math.exp(log_error))
-    if (log_weight + orders.max() * loss).max() > COMFORTABLE or log_weight.min() < -700.0:
-        for i in range(orders.size):
-            one, _, error = log_line(
-                loss, log_weight, loss_error, weight_error, log_error, orders[i], 0.0, 1
-            )
-            value[i], slack[i] = one[0], error[0]
-        return value, slack
-    for j in range(loss.size):
-        x, logw = loss[j], log_weight[j]
-        weight = math.exp(logw)
-        second = weight * e2(-x) if abs(x) <= 0.5 else weighted_e2(logw, -x)
-        pull = second + weight * abs(x)
-        relative = weight_error[j] + ULP * (loss.size + 32.0)
-        for i in range(orders.size):
-            plain = orders[i] * x
-            length = abs(plain)
-            growth = relative + 2.0 * ULP * (abs(logw) + length)
-            grown = weight if length < 0.5 else math.exp(logw + plain)
-            own = weight * e2(plain) if length < 0.5 else grown - weight * (1.0 + plain)
-            value[i] += own + orders[i] * second
-            bound, change = e2_round_off(length, weight, grown, relative, growth)
-            slack[i] += bound + orders[i] * (second * relative + loss_error[j] * (change + pull))
-    logs, _, error = logs_of_line(value, np.zeros(orders.size), slack, 0.0)
-    return logs, error
+    """Return ``ln M`` at several ``c >= 0``, and the error of each, as ``log_line``."""
+    value, slack = np.empty(orders.size), np.empty(orders.size)
+    for i in range(orders.size):
+        one, _, error = log_line(
+            loss, log_weight, loss_error, weight_error, log_error, orders[i], 0.0, 1
+        )
+        value[i], slack[i] = one[0], error[0]
+    return value, slack
 
 
-log_mgf_line = interruptible(log_line)
 log_values = interruptible(logs_of_line)

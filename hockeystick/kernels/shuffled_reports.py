@@ -7,11 +7,9 @@ units in the last place for each step of a recurrence and one for each term of a
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.kernels.compiled import interruptible, njit
-
-Array = NDArray[np.float64]
+from hockeystick.kernels.series import Array
 
 # Masses below this, relative to the mode, are omitted; so are those beyond this number of standard
 # deviations of a fair binomial, where Hoeffding's inequality gives the same bound.

@@ -35,7 +35,7 @@ def density_slope(p: float, mu: float, w: float, u: float) -> float:
 
 
 @njit(cache=True)
-def falling_root(p: float, mu: float, w: float, low: float, high: float) -> float:
+def slope_root(p: float, mu: float, w: float, low: float, high: float) -> float:
     """Return where ``density_slope``, positive at ``low`` and negative at ``high``, crosses 0."""
     for _ in range(80):
         middle = 0.5 * (low + high)
@@ -43,7 +43,7 @@ def falling_root(p: float, mu: float, w: float, low: float, high: float) -> floa
             low = middle
         else:
             high = middle
-        if high - low < 1e-9:
+        if abs(high - low) < 1e-9:
             break
     return 0.5 * (low + high)
 
@@ -57,28 +57,19 @@ def modes(p: float, mu: float, w: float) -> tuple[int, float, float, float]:
     span = abs(w) * mu + 3.0 * mu + 4.0
     steepness = (w + 1.0) * mu * mu
     if steepness <= 4.0:
-        return 1, falling_root(p, mu, w, -span, span), 0.0, 0.0
+        return 1, slope_root(p, mu, w, -span, span), 0.0, 0.0
     root = math.sqrt(1.0 - 4.0 / steepness)
     # s(u) = (1 -+ root)/2 where the slope turns; s = sigma(mu u - mu^2/2 + ln(p/(1-p))).
     centre = 0.5 * mu + math.log((1.0 - p) / p) / mu
     reach = 2.0 * math.atanh(root) / mu
     left, right = centre - reach, centre + reach
     if density_slope(p, mu, w, left) >= 0.0:
-        return 1, falling_root(p, mu, w, right, max(span, right)), 0.0, 0.0
+        return 1, slope_root(p, mu, w, right, max(span, right)), 0.0, 0.0
     if density_slope(p, mu, w, right) <= 0.0:
-        return 1, falling_root(p, mu, w, min(-span, left), left), 0.0, 0.0
-    low = falling_root(p, mu, w, min(-span, left), left)
-    high = falling_root(p, mu, w, right, max(span, right))
-    a, b = left, right
-    for _ in range(80):
-        middle = 0.5 * (a + b)
-        if density_slope(p, mu, w, middle) < 0.0:
-            a = middle
-        else:
-            b = middle
-        if b - a < 1e-9:
-            break
-    return 2, low, high, 0.5 * (a + b)
+        return 1, slope_root(p, mu, w, min(-span, left), left), 0.0, 0.0
+    low = slope_root(p, mu, w, min(-span, left), left)
+    high = slope_root(p, mu, w, right, max(span, right))
+    return 2, low, high, slope_root(p, mu, w, right, left)
 
 
 @njit(cache=True)

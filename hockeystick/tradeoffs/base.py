@@ -36,6 +36,13 @@ class Ends(NamedTuple):
     upper: Array
 
 
+class Bounds(NamedTuple):
+    """Proven lower and upper ends of a number."""
+
+    lower: float
+    upper: float
+
+
 class TradeOff(ABC):
     """``f = T(P, Q)``: the least false negative rate of any test of P against Q.
 
@@ -45,8 +52,7 @@ class TradeOff(ABC):
 
     Guarantees:
         Calling f returns a proven LOWER end: no test has a smaller type II error. ``bounds``
-        returns both.
-        Both keep their relative precision in both tails, as does ``power``, which is 1 - f.
+        returns both ends, precise relative to f in both tails, as is ``power`` to 1 - f.
 
     References:
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, definitions 2.1 and 2.3.
@@ -86,8 +92,7 @@ class TradeOff(ABC):
     def release(self) -> object:
         """The mechanism or plan whose trade-off function it is; None for a function by itself.
 
-        Tensor products compose the releases, direction by direction, which is tighter than the
-        functions alone.
+        Tensor products compose the releases, which is tighter than the functions alone.
         """
         return None
 
@@ -153,27 +158,25 @@ class TradeOff(ABC):
 
         The larger of both directions, ``1 + f*(-e^epsilon)``, at an epsilon in [0, inf].
         """
-        value = real("epsilon", epsilon)
-        ends = [ends_at(one, value) for one in self._directions]
-        return _certified("delta", ends, value)
+        return self._certified("delta", ends_at, real("epsilon", epsilon))
 
     def epsilon(self, delta: float) -> Certified:
         """Return the least epsilon >= 0 such that f-DP implies (epsilon, delta)-DP."""
-        goal = real("delta", delta)
-        ends = [epsilon_interval(one, goal) for one in self._directions]
-        return _certified("epsilon", ends, goal)
+        return self._certified("epsilon", epsilon_interval, real("delta", delta))
 
-    @property
-    def _directions(self) -> tuple[Profile, ...]:
-        """The profiles that differ."""
-        return (self.forward,) if self.is_symmetric else (self.forward, self.backward)
+    def _certified(
+        self, quantity: Any, ask: Callable[[Profile, float], tuple[float, float, float]], at: float
+    ) -> Certified:
+        """Return the larger answer of both directions."""
+        ways = [self.forward] if self.is_symmetric else [self.forward, self.backward]
+        ends = map(max, zip(*(ask(one, at) for one in ways), strict=True))
+        return Certified(*ends, quantity=quantity, accountant=_ACCOUNTANT, at=at)
 
     def conjugate(self, slope: float) -> tuple[float, float]:
         """Return both ends of the convex conjugate ``f*(y) = sup over x of y x - f(x)``.
 
         ``f*(-e^eps) = delta(eps) - 1`` of the forward profile, ``f*(-e^-eps) = e^-eps (delta(eps)
-        - 1)`` of the backward one, and ``f*(y) = y`` for ``y >= 0``. f is closed and convex, so
-        that it is its own biconjugate.
+        - 1)`` of the backward one, and ``f*(y) = y`` for ``y >= 0``.
 
         Args:
             slope: The slope y, a finite number.
@@ -190,17 +193,11 @@ class TradeOff(ABC):
         return size * (lower - 1.0) - slack, min(size * (upper - 1.0) + slack, 0.0)
 
     def biconjugate(self) -> TradeOff:
-        """Return ``f**``, the lower convex envelope: f itself, which is closed and convex.
-
-        For points that are not convex see ``PiecewiseLinearTradeOff``, which is their envelope.
-        """
+        """Return ``f**``, the lower convex envelope: f itself, which is closed and convex."""
         return self
 
     def symmetrize(self) -> TradeOff:
-        """Return ``min(f, f^-1)**``, the lower convex envelope of f and its inverse.
-
-        It is what f-DP means for both orders of every pair of neighbours.
-        """
+        """Return ``min(f, f^-1)**``, what f-DP means for both orders of each two neighbours."""
         from hockeystick.tradeoffs.operations.order import symmetrize
 
         return symmetrize(self)
@@ -209,9 +206,8 @@ class TradeOff(ABC):
         """Return ``C_p(f) = min(f_p, f_p^-1)**`` with ``f_p = p f + (1-p) (1 - alpha)``.
 
         A mechanism that is f-DP under replace-one, run on a random subset of fixed size that holds
-        each record with probability p, is ``C_p(f)``-DP under replace-one. An asymmetric f, which
-        is for one order of each two neighbours, is replaced by ``min(f, f^-1)**``: a sample without
-        the record has the outputs of one with either of its values.
+        each record with probability p, is ``C_p(f)``-DP under replace-one. An asymmetric f is
+        symmetrized: a sample without the record has the outputs of one with either of its values.
 
         Args:
             rate: The probability p, in [0, 1]; 0 gives ``1 - alpha`` and 1 gives f symmetrized.
@@ -232,23 +228,18 @@ class TradeOff(ABC):
     def group(self, size: int) -> TradeOff:
         """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
 
-        Exact for Gaussians and Laplace, and for plans of which the loss at distance g is known;
-        proven ends otherwise. The lower end of f holds for every mechanism that is f-DP; the upper
-        one is the worst such mechanism's where f is a function alone, and where f is a plan's that
-        of the plan for a single record. It is for groups in one order: all of g pairs of neighbours
-        have f, none of them its inverse. For groups of which some records come and others go,
-        symmetrize f.
+        Exact for Gaussians and Laplace; of a plan with a form for groups, such as a ``DPSGD`` with
+        Poisson batches, the function of ``plan.for_group(size)``; proven ends otherwise (see
+        ``GroupTradeOff``). It is for groups in one order: all of g pairs of neighbours have f, none
+        of them its inverse. For groups of which some records come and others go, symmetrize f.
 
-        Of a plan with a form for groups, such as a ``DPSGD`` with Poisson batches, this is the
-        function of ``plan.for_group(size)``; of any other the rule for any mechanism is taken. Of
-        a ``PoissonSubsampled`` that is written out, the pair of its groups is
+        Of a ``PoissonSubsampled`` that is written out, the pair of its groups is
         ``mechanisms.PoissonSubsampledGroup(inner, rate, size) ** steps``: the lower ends of both
         are proven, and the larger of the two holds.
 
         Args:
             size: The number g of records, an integer from 1 to 10^15. Where there is no closed form
-                the work grows with it until the power reaches 1, which after 5,000 steps it counts
-                as.
+                the work grows with it up to 5,000 steps, after which the power counts as 1.
 
         References:
             Dong, Roth and Su 2022, theorem 2.14.
@@ -306,8 +297,7 @@ class TradeOff(ABC):
     def __matmul__(self, other: TradeOff) -> TradeOff:
         """Return the tensor product ``T(P x P', Q x Q')``, that of both releases together.
 
-        It is accounted like any plan: exact for Gaussians, certified for all else. Where the
-        function is a plan's, the plans are composed, direction by direction.
+        It is accounted like any plan: exact for Gaussians, certified for all else.
         """
         if not isinstance(other, TradeOff):
             raise ParameterError("the right side of @", other, "a trade-off function")
@@ -344,8 +334,7 @@ class TradeOff(ABC):
     def reconstruction(self, baseline: float) -> float:
         """Return the largest success probability of an attack with this prior probability.
 
-        ``1 - f(baseline)``, an upper end: the reconstruction robustness of Balle, Cherubin and
-        Hayes (2022), by Kaissis, Hayes, Ziller and Rueckert (2023).
+        ``1 - f(baseline)``, an upper end (Kaissis, Hayes, Ziller and Rueckert 2023).
 
         Args:
             baseline: The probability of success without the release, in [0, 1].
@@ -368,11 +357,6 @@ class SymmetricTradeOff(TradeOff):
 
     def inverse(self) -> Self:
         return self
-
-
-def _certified(quantity: Any, ends: list[tuple[float, float, float]], at: float) -> Certified:
-    lower, middle, upper = (max(end) for end in zip(*ends, strict=True))
-    return Certified(lower, middle, upper, quantity=quantity, accountant=_ACCOUNTANT, at=at)
 
 
 def _falling(x: Array, ends: Ends) -> Ends:

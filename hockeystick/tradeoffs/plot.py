@@ -6,13 +6,11 @@ import io
 import os
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,12 +18,11 @@ from hockeystick._validate import Domain, real
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array
-from hockeystick.tradeoffs.reading import MORE_THAN, at_fpr, percent_at_most, reading
+from hockeystick.tradeoffs.reading import MORE_THAN, at_fpr, percent_at_most
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
 
 FPR: Final = Domain(symbol="alpha", low=0, high=1, typical=(1e-5, 0.1))
 
@@ -39,6 +36,7 @@ FORMATS: Final[dict[str, dict[str, None]]] = {
 _COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: Final = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 _GREY: Final = "#767676"
+_GUESSING: Final[dict[str, Any]] = {"color": _GREY, "linewidth": 1, "linestyle": (0, (3, 3))}
 _STYLE: Final[dict[str, Any]] = {
     "svg.hashsalt": "hockeystick",
     "font.size": 9,
@@ -82,22 +80,21 @@ def plot(
 
     Guarantees:
         The lines are proven LOWER ends of f, and proven upper ends of ``1 - f`` in the inset, at
-        some hundred rates; between those they are joined by straight lines. Where the upper end of
-        f is visibly above, a band shows the gap. The percentages are ``f.power(fpr)``, rounded up.
-        The same arguments give the same file, byte for byte, with the same matplotlib.
+        some hundred rates, joined by straight lines. Where the upper end of f is visibly above, a
+        band shows the gap. The percentages are ``f.power(fpr)``, rounded up. The same arguments
+        give the same file, byte for byte, with the same matplotlib.
 
     Args:
         f: The first trade-off function.
         others: More of them, drawn over it.
         labels: One text per function, cut after 60 letters; by default f and g or f1, f2, ...
-        path: Where to write the picture: a file name that ends in .svg, .png or .pdf. One that is
-            there already is replaced.
+        path: Where to write the picture: a file name that ends in .svg, .png or .pdf.
         fpr: The false positive rate to read off in words, in [0, 1].
         title: A heading, cut after two lines.
 
     Returns:
-        The ``matplotlib.figure.Figure``, whose ``axes[0]`` has the curves; ``matplotlib.pyplot``
-        does not know it, and the user's settings neither matter nor change.
+        The ``matplotlib.figure.Figure``, whose ``axes[0]`` has the curves; the user's settings
+        neither matter nor change.
 
     Raises:
         HockeystickError: If matplotlib is missing.
@@ -117,24 +114,40 @@ def plot(
     names = _names(labels, len(functions))
     if title is not None and not isinstance(title, str):
         raise ParameterError("title", title, "a text")
-    kind = None if path is None else kind_of(path)
+    kind = None if path is None else _kind_of(path)
     require_matplotlib()
-    curves = [_Curve.of(*pair, rate) for pair in zip(functions, names, strict=True)]
-    with styled():
-        figure = _figure(curves, rate, None if title is None else _printable(title))
+    from matplotlib import style
+
+    curves = [
+        _Curve(name, *one.bounds(_EVERYWHERE), one.power(_LOW), one.power(rate))
+        for one, name in zip(functions, names, strict=True)
+    ]
+    with style.context(["default", _STYLE]), warnings.catch_warnings():
+        # A label may be in a script that the font does not have; its letters show as boxes.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure = _figure(curves, rate, title)
         if kind is not None and path is not None:
-            Path(path).write_bytes(rendered(figure, kind))
+            Path(path).write_bytes(_rendered(figure, kind))
     return figure
 
 
-def kind_of(path: str | os.PathLike[str]) -> str:
+class _Curve(NamedTuple):
+    """One function, evaluated where it is drawn."""
+
+    label: str
+    lower: Array
+    upper: Array
+    power: Array
+    reading: float
+
+
+def _kind_of(path: str | os.PathLike[str]) -> str:
     """Return what a file name ends in, if pictures can be of that kind, or raise."""
     try:
-        name = os.fspath(path)
+        ending = Path(path).suffix.lower()
     except TypeError:
-        name = ""
-    ending = Path(name).suffix.lower() if isinstance(name, str) else ""
-    if ending not in FORMATS or "\0" in name:
+        ending = ""
+    if ending not in FORMATS or "\0" in str(path):
         *first, last = FORMATS
         allowed = f"a file name that ends in {', '.join(first)} or {last}"
         raise ParameterError("path", path, allowed)
@@ -150,59 +163,17 @@ def require_matplotlib() -> None:
         raise HockeystickError(message) from None
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """One function, evaluated where it is drawn."""
-
-    label: str
-    lower: Array
-    upper: Array
-    power: Array
-    reading: float
-
-    @classmethod
-    def of(cls, f: TradeOff, label: str, fpr: float) -> _Curve:
-        lower, upper = f.bounds(_EVERYWHERE)
-        # Both are proven; where f itself says more than its interval, so does the line.
-        proven = np.maximum(lower, f(_EVERYWHERE))
-        return cls(label, proven, upper, f.power(_LOW), f.power(fpr))
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether the gap between the proven ends can be seen."""
-        return bool(np.max(self.upper - self.lower) > _VISIBLE)
-
-
 def _names(labels: object, count: int) -> list[str]:
     """Return one label per function, or raise."""
     if labels is None:
         return ["f", "g"][:count] if count <= 2 else [f"f{i}" for i in range(1, count + 1)]
     given = labels if isinstance(labels, Sequence) and not isinstance(labels, str) else ()
     if len(given) != count or not all(isinstance(one, str) for one in given):
-        allowed = f"{count} texts" if count > 1 else "a list of one text"
-        raise ParameterError("labels", labels, allowed)
-    texts = map(_printable, given)
-    return [one if len(one) <= _LONGEST_LABEL else f"{one[: _LONGEST_LABEL - 1]}…" for one in texts]
+        raise ParameterError("labels", labels, f"a list of texts, as many as functions: {count}")
+    return [" ".join(one.split())[:_LONGEST_LABEL] for one in given]
 
 
-def _printable(text: str) -> str:
-    """Return a text on one line, without what has no picture."""
-    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
-
-
-@contextmanager
-def styled() -> Iterator[None]:
-    """Draw by the library's own settings, whatever the user's are, which come back at the end."""
-    from matplotlib import style
-
-    with style.context(["default", _STYLE]), warnings.catch_warnings():
-        # A label may be in a script that the font does not have; its letters show as boxes.
-        warnings.filterwarnings("ignore", "Glyph .* missing from")
-        yield
-
-
-def rendered(figure: Figure, kind: str) -> bytes:
+def _rendered(figure: Figure, kind: str) -> bytes:
     """Return a figure as the content of a file, all at once, so that no half of one is written."""
     content = io.BytesIO()
     figure.savefig(content, format=kind[1:], metadata=FORMATS[kind], dpi=_DOTS_PER_INCH)
@@ -222,21 +193,21 @@ def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
     axes.set(xlim=(0, 1), ylim=(0, 1.005))
     axes.set_xlabel("false positive rate (type I error)")
     axes.set_ylabel("least false negative rate (type II error)")
-    axes.plot([0, 1], [1, 0], color=_GREY, linewidth=1, linestyle=(0, (3, 3)))
+    axes.plot([0, 1], [1, 0], **_GUESSING)
     for index, curve in enumerate(curves):
-        look = style_of(index)
+        look = _style_of(index)
         axes.plot(_EVERYWHERE, curve.lower, **look, clip_on=False, zorder=3)
-        if curve.is_wide:
+        if np.max(curve.upper - curve.lower) > _VISIBLE:
             band = {"color": look["color"], "alpha": 0.2, "linewidth": 0}
             axes.fill_between(_EVERYWHERE, curve.lower, curve.upper, **band)
     _add_low_rates(axes, curves, fpr)
-    _add_legend(figure, axes, curves, fpr)
+    _add_legend(figure, curves, fpr, has_bands=bool(axes.collections))
     # What a notebook asks for that was not told of matplotlib.
-    vars(figure)["_repr_png_"] = partial(rendered, figure, ".png")
+    vars(figure)["_repr_png_"] = partial(_rendered, figure, ".png")
     return figure
 
 
-def style_of(index: int) -> dict[str, Any]:
+def _style_of(index: int) -> dict[str, Any]:
     """Return how the line of one curve looks."""
     return {
         "color": _COLOURS[index % len(_COLOURS)],
@@ -249,13 +220,13 @@ def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
     """Add the inset: true positives over false positives, both on logarithmic scales."""
     inset = axes.inset_axes(_INSET)
     inset.set(xscale="log", yscale="log", xlim=(_LOWEST, 1.0), ylim=(_LOWEST, 1.4))
-    inset.plot([_LOWEST, 1], [_LOWEST, 1], color=_GREY, linewidth=0.8, linestyle=(0, (3, 3)))
+    inset.plot([_LOWEST, 1], [_LOWEST, 1], **_GUESSING)
     for index, curve in enumerate(curves):
-        inset.plot(_LOW, curve.power, **{**style_of(index), "linewidth": 1.2})
+        inset.plot(_LOW, curve.power, **{**_style_of(index), "linewidth": 1.2})
     if fpr >= _LOWEST:
         inset.axvline(fpr, color=_GREY, linewidth=0.6)
         for index, curve in enumerate(curves):
-            inset.plot([fpr], [curve.reading], "o", color=style_of(index)["color"], markersize=3.5)
+            inset.plot([fpr], [curve.reading], "o", color=_style_of(index)["color"], markersize=3.5)
     ticks = [1e-6, 1e-4, 1e-2, 1.0]
     inset.set_xticks(ticks)
     inset.set_yticks(ticks)
@@ -265,41 +236,28 @@ def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
     inset.set_ylabel("largest true positive rate", fontsize=7, labelpad=1)
 
 
-def _add_legend(figure: Figure, axes: Axes, curves: Sequence[_Curve], fpr: float) -> Legend:
-    """Add what the lines are, under the curves, with the reading in words as the heading."""
+def _add_legend(figure: Figure, curves: Sequence[_Curve], fpr: float, *, has_bands: bool) -> None:
+    """Add what the lines are, under the curves, with the readings in words."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    one = len(curves) == 1
-    handles: list[Any] = [Line2D([], [], **style_of(index)) for index in range(len(curves))]
-    if one:
-        heading = reading(fpr, curves[0].reading)
-        texts = [f"{curves[0].label}: the errors of no attack lie below this line"]
-    else:
-        heading = f"{at_fpr(fpr)}, {MORE_THAN}"
-        texts = [
-            f"{percent_at_most(curve.reading)} of the members: {curve.label}" for curve in curves
-        ]
-    wide = [index for index, curve in enumerate(curves) if curve.is_wide]
-    if wide:
-        colour = style_of(wide[0])["color"] if one else _GREY
-        handles.append(Patch(color=colour, alpha=0.2, linewidth=0))
+    handles: list[Any] = [Line2D([], [], **_style_of(index)) for index in range(len(curves))]
+    texts = [f"{percent_at_most(one.reading)} of the members: {one.label}" for one in curves]
+    if has_bands:
+        handles.append(Patch(color=_GREY, alpha=0.2, linewidth=0))
         texts.append("between the proven ends")
-    handles.append(Line2D([], [], color=_GREY, linewidth=1, linestyle=(0, (3, 3))))
+    handles.append(Line2D([], [], **_GUESSING))
     texts.append("1 − false positive rate: no attack does better than guessing")
-    blank = [" "] * len(texts)
     legend = figure.legend(
         handles,
-        blank,
+        texts,
         loc="outside lower left",
-        title=heading,
+        title=f"{at_fpr(fpr)}, {MORE_THAN}",
         alignment="left",
         frameon=False,
         fontsize=8,
         title_fontsize=9,
         handlelength=3,
     )
-    # Set afterwards: the legend would leave out a label that starts with an underscore.
-    for place, text in zip(legend.get_texts(), texts, strict=True):
-        place.set(text=text, parse_math=False)
-    return legend
+    for place in legend.get_texts():
+        place.set_parse_math(False)

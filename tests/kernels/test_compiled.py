@@ -27,6 +27,7 @@ from hockeystick.kernels import (
     near_outputs,
     noise_levels,
     normal_masses,
+    sampled_gaussian_contour,
     series,
     shuffled_reports,
 )
@@ -89,8 +90,7 @@ def mass_kernels() -> None:
         node = np.geomspace(0.99 * low, 1.01 * high, 23)
         for twice in (False, True):
             pairs = ((mass, mass), (at, at), first, last, node, twice, product)
-            doubling.spread(*pairs)
-            doubling.merge(*pairs)
+            doubling.shares(*pairs)
 
 
 def level_kernels() -> None:
@@ -101,9 +101,9 @@ def level_kernels() -> None:
     noise_levels.cell_ends(points, 0.125)
     width, mass, ends = np.linspace(0.01, 3.0, 30), np.full(30, 0.03), np.array([10, 30])
     noise_levels.total_exponent(width, mass, ends, np.array([50.0, 70.0]), 2.5)
-    some = np.array([0.7, 1.3])
     for removing in (True, False):
-        noise_levels.total_cgf_estimate(0.01, some, np.full(2, 100.0), removing, 3.0)
+        runs = np.full(2, 0.01), np.array([0.7, 1.3]), np.full(2, 100.0), removing
+        sampled_gaussian_contour.total(runs, 3.0)
 
 
 COMPARISONS = hs.mechanisms.AboveThreshold(

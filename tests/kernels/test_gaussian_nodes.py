@@ -1,7 +1,6 @@
 """The nodes of the subsampled Gaussian, their quadrature, and lines by them, against mpmath."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -9,13 +8,11 @@ import numpy as np
 import pytest
 
 from hockeystick.kernels import sampled_gaussian as kernel
-from hockeystick.kernels import sampled_gaussian_contour as contour
 from hockeystick.kernels import uniform_minorant
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled_gaussian import Trapezoid
 
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 0.97)
 NOISES = (0.05, 0.3, 1.1, 300.0)
@@ -81,33 +78,6 @@ def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
         assert abs(off) <= values.error[k]
         grown = math.exp(loss.cgf_estimate(c_high).value - loss.cgf_estimate(c).value)
         assert values.error[0] <= 10 * math.exp(log_tolerance) * grown + 1e-11
-
-
-# Adding, at heights where the turn of r counts, left of the point that the rule is drawn for.
-HIGH_LINES = [
-    (0.4887, 2.118, 6.134, 73.6, 393.3),
-    (0.8035, 2.3133, 4.84, 58.1, 1426.0),
-    (0.3078, 1.2649, 3.13, 37.6, 315.0),
-    (0.281, 0.3669, 1.51, 18.1, 697.0),
-]
-
-
-@pytest.mark.parametrize(("rate", "noise", "c", "c_high", "y"), HIGH_LINES)
-def test_a_rule_holds_up_to_its_height_and_left_of_its_point(
-    rate: float, noise: float, c: float, c_high: float, y: float
-) -> None:
-    loss = SampledGaussianLoss(rate, noise, removing=False)
-    rule = loss.rule(c_high, y, -20.0)
-    assert rule is not None
-    finer = replace(rule, step=rule.step / 4, first=4 * rule.first, nodes=4 * rule.nodes)
-    for height in (0.3 * y, 0.7 * y, y):
-        value, truth = (at(one, c, height) for one in (rule, finer))
-        assert abs(value - truth) <= math.exp(rule.log_error) + 1e-8
-
-
-def at(rule: Trapezoid, c: float, y: float) -> complex:
-    values = rule.line(c, y, 2)
-    return complex(np.exp(values.real[1] + 1j * values.imag[1]))
 
 
 def integrand(
@@ -217,32 +187,3 @@ def test_the_proven_decay_never_exceeds_the_true_one_nor_its_layers_the_density(
     assert (mass >= 0.0).all()
     assert mass.sum() <= 1.0
     assert variation > 0.0
-
-
-FAR = (4.7, -20.0, 0.005)
-WORK = 1e6
-Runs = list[tuple[float, float, int]]
-
-
-def asked(
-    runs: Runs, removing: bool, goal: float, *, at_epsilon: bool = False, accuracy: float = 32.0
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the contour's answer."""
-    p, noise, count = (np.array(column, dtype=float) for column in zip(*runs, strict=True))
-    far = (math.inf, math.inf, 0.0) if len(runs) > 1 else FAR
-    return contour.contour(
-        p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, accuracy, WORK, far
-    )
-
-
-@pytest.mark.parametrize(
-    ("runs", "goal"),
-    [
-        # Rare large losses decide.
-        ([(1e-5, 0.5, 100_000)], math.log(1e-10)),
-        # The sum would take too many terms.
-        ([(0.5, 0.05, 2)], math.log(1e-10)),
-    ],
-)
-def test_there_is_no_line_where_another_route_is_shorter(runs: Runs, goal: float) -> None:
-    assert all(one.size == 0 for one in asked(runs, True, goal))

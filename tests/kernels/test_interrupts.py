@@ -61,7 +61,7 @@ def test_an_error_of_the_system_itself_is_left_alone() -> None:
 # These are for other compiled functions, to which a Python function would be closed.
 FOR_OTHER_KERNELS = {
     "sampled_gaussian": "rough_nodes",
-    "series": "logs_at",
+    "series": "log_line logs_at",
     "sampled_gaussian_contour": "quadratures at_orders minorants composed_line",
 }
 

@@ -59,19 +59,6 @@ def test_the_sum_is_within_its_error_of_that_by_mpmath(epsilon: float) -> None:
     assert growth[0] == pytest.approx(1.0, abs=1e-11)
 
 
-def test_the_epsilon_of_a_delta_is_found_or_told_not_to_be() -> None:
-    real, imag, _ = line()
-    weight = contour_sums.weights(C, STEP, SIZE)
-    values = (C, STEP), weight, real, imag
-    scale, estimate, _ = contour_sums.estimates(*values, np.array([2.5]))[:, 0]
-    log_delta = scale + math.log(estimate)
-    epsilon, is_found = contour_sums.epsilon_at(*values, log_delta, 2.2)
-    assert is_found
-    assert epsilon == pytest.approx(2.5, rel=1e-13)
-    # Far from the line the sum is no delta.
-    assert not contour_sums.epsilon_at(*values, log_delta, 60.0)[1]
-
-
 def test_truncation_and_aliases_widen_the_ends() -> None:
     real, imag, error = line()
     weight = contour_sums.weights(C, STEP, SIZE)

@@ -7,43 +7,19 @@ import numpy as np
 import pytest
 
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
-from hockeystick.tradeoffs.base import Ends
+from hockeystick.tradeoffs import GaussianTradeOff, tradeoff_of_deltas
 from hockeystick.tradeoffs.plot import plot
-from hockeystick.tradeoffs.profiles.profile import Array, Profile
 from hockeystick.tradeoffs.reading import percent_at_most, reading
 
 KINDS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
 G = GaussianTradeOff
+# Nothing is known from above.
+LOOSE = tradeoff_of_deltas([(0.5, 0.01), (1.0, 1e-3)])
 
 
 @pytest.fixture
 def matplotlib() -> Any:
     return pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-
-
-class Between(TradeOff):
-    """What is known of a function that lies between two others."""
-
-    def __init__(self, low: TradeOff, high: TradeOff) -> None:
-        self.low, self.high = low, high
-
-    @property
-    def forward(self) -> Profile:
-        return self.low.forward
-
-    @property
-    def backward(self) -> Profile:
-        return self.low.backward
-
-    def _type_ii(self, alpha: Array) -> Ends:
-        return Ends(self.low._type_ii(alpha).lower, self.high._type_ii(alpha).upper)
-
-    def _power(self, alpha: Array) -> Ends:
-        return Ends(self.high._power(alpha).lower, self.low._power(alpha).upper)
-
-    def inverse(self) -> TradeOff:
-        return self
 
 
 def legend(figure: Any) -> tuple[str, list[str]]:
@@ -85,7 +61,7 @@ def test_a_picture_is_written_by_the_ending_of_its_name(
 
 
 def test_the_lines_are_the_proven_ends_at_every_point(matplotlib: Any) -> None:
-    f = Between(G(1.2), G(0.8))
+    f = LOOSE
     axes, *_ = plot(f).axes
     (line,) = curves(axes)
     assert np.array_equal(line.get_ydata(), f(line.get_xdata()))
@@ -99,12 +75,11 @@ def test_the_lines_are_the_proven_ends_at_every_point(matplotlib: Any) -> None:
 
 
 def test_a_visible_gap_is_shown_as_a_band_up_to_the_upper_end(matplotlib: Any) -> None:
-    f = Between(G(1.2), G(0.8))
-    figure = plot(f)
+    figure = plot(LOOSE)
     (band,) = figure.axes[0].collections
     points: Any = band.get_paths()[0].vertices
-    at = points[np.argmax(points[:, 1] - f(points[:, 0]))]
-    assert at[1] == pytest.approx(f.bounds(at[0])[1], abs=1e-12)
+    at = points[np.argmax(points[:, 1] - LOOSE(points[:, 0]))]
+    assert at[1] == pytest.approx(LOOSE.bounds(at[0])[1], abs=1e-12)
     assert "between the proven ends" in legend(figure)[1]
     figure = plot(G(1))
     assert not figure.axes[0].collections
@@ -112,12 +87,13 @@ def test_a_visible_gap_is_shown_as_a_band_up_to_the_upper_end(matplotlib: Any) -
 
 
 WRONG = [
+    ({"functions": [G(1), abs]}, "f must be a trade-off function"),
     ({"path": "curve.gif"}, "path must be a file name that ends in .svg, .png or .pdf; got 'curve"),
     ({"path": "a\0.svg"}, "path must be"),
     ({"path": b"a.svg"}, "path must be"),
     ({"fpr": -0.1}, "fpr must be a number from 0 to 1; got -0.1"),
     ({"fpr": float("nan")}, "fpr must be"),
-    ({"labels": "f"}, "labels must be a list of one text; got 'f'"),
+    ({"labels": "f"}, "labels must be a list of texts, as many as functions: 1; got 'f'"),
     ({"labels": ["f", "g"]}, "labels must be"),
     ({"labels": [3]}, "labels must be"),
     ({"title": 3}, "title must be a text; got 3"),
@@ -127,14 +103,8 @@ WRONG = [
 @pytest.mark.parametrize(("given", "told"), WRONG)
 def test_wrong_arguments_are_named(given: Any, told: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        plot(G(1), **given)
+        plot(*given.pop("functions", [G(1)]), **given)
     assert str(refused.value).startswith(told)
-
-
-def test_only_trade_off_functions_can_be_drawn() -> None:
-    wrong: Any = abs
-    with pytest.raises(ParameterError, match="must be a trade-off function"):
-        plot(G(1), wrong)
 
 
 def test_a_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

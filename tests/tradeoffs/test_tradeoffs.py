@@ -44,35 +44,27 @@ EXAMPLES: dict[str, hs.tradeoffs.TradeOff] = {
 each = pytest.mark.parametrize("f", EXAMPLES.values(), ids=EXAMPLES.keys())
 
 
-def exact(mu: float, alpha: float) -> Any:
-    return mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * mp.mpf(alpha) - 1) - mu)
-
-
 @pytest.mark.parametrize("mu", [0.01, 0.3, 10.0])
 def test_the_gaussian_holds_the_truth_with_ten_digits_in_both_tails(mu: float) -> None:
-    f = hs.tradeoffs.GaussianTradeOff(mu)
-    lower, upper = f.bounds(RATES)
-    power = f.power(RATES)
-    with mp.workdps(40):
-        for k, alpha in enumerate(RATES):
-            truth = exact(mu, alpha)
-            assert lower[k] <= truth <= upper[k]
-            assert upper[k] - lower[k] <= 1e-10 * truth
-            assert 1 - truth <= power[k] <= (1 - truth) * (1 + mp.mpf("1e-10"))
+    assert_holds(hs.tradeoffs.GaussianTradeOff(mu), mu, "1e-10", "1e-10")
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
 def test_the_route_by_profiles_holds_the_truth_too(mu: float) -> None:
     f = ProfileTradeOff((GaussianProfile(mu), GaussianProfile(mu)))
+    assert_holds(f, mu, "3e-8", "1e-9")
+
+
+def assert_holds(f: hs.tradeoffs.TradeOff, mu: float, width: str, above: str) -> None:
+    """Assert that both ends hold G_mu within relative widths."""
     lower, upper = f.bounds(RATES)
     power = f.power(RATES)
     with mp.workdps(40):
         for k, alpha in enumerate(RATES):
-            truth = exact(mu, alpha)
-            assert lower[k] <= f(alpha) * (1 + 1e-12) <= truth * (1 + mp.mpf("1e-12"))
-            assert truth <= upper[k]
-            assert upper[k] - lower[k] <= 3e-8 * truth
-            assert 1 - truth <= power[k] <= (1 - truth) * (1 + mp.mpf("1e-9"))
+            truth = mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * mp.mpf(alpha) - 1) - mu)
+            assert lower[k] <= truth <= upper[k]
+            assert upper[k] - lower[k] <= mp.mpf(width) * truth
+            assert 1 - truth <= power[k] <= (1 - truth) * (1 + mp.mpf(above))
 
 
 @each

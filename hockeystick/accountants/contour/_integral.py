@@ -440,17 +440,6 @@ class Integral:
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:
         """Return the epsilon whose estimated delta is the given one, to the last digits."""
-        from hockeystick.kernels import contour_sums
-
-        if self.far is not None:
-            return self._epsilon_beside(log_delta, guess)
-        line = self.line.c, self.line.step
-        values = self.weight, self.real, self.imag
-        epsilon, is_found = contour_sums.epsilon_at(line, *values, log_delta, guess)
-        return epsilon if is_found else self._epsilon_between(log_delta, guess)
-
-    def _epsilon_beside(self, log_delta: float, guess: float) -> float:
-        """Return the same where far outputs contribute."""
         epsilon = guess
         for _ in range(_NEWTON_STEPS):
             here = self.delta(epsilon)

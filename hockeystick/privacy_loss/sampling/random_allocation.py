@@ -223,9 +223,12 @@ def _paired(x: Points, y: Points, at: Array, count: int, width: float, above: bo
     error = x.error + y.error + (x.mass.size + y.mass.size + 16.0) * ULP
     off = max(x.off, y.off) + _MOVED if not product else x.off + y.off + _MOVED
     lost = _left_out(x, y, first, last, product)
+    low, high = doubling.shares(*given)
     if above:
-        return _kept(Points(doubling.spread(*given), at, count, width, error, off, lost))
-    mass, mean = doubling.merge(*given)
+        mass = np.r_[low, 0.0] + np.r_[0.0, high]
+        return _kept(Points(mass, at, count, width, error, off, lost))
+    mass = low + high
+    mean = at[:-1] + high / np.where(mass > 0.0, mass, 1.0) * np.diff(at)
     # Weights that are off move a mean by no more than the cell is wide.
     off += 2.0 * error * float((at[1:] / at[:-1]).max() - 1.0) + 2.0 * error * ULP
     off += 2.0 * (x.mass.size + y.mass.size) * ULP

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -490,12 +489,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
             return convex_bound(self.p, self.mu, c)
         found = sampled_gaussian.cgf_estimate(self.p, self.mu, self.removing, c)
         return convex_bound(self.p, self.mu, c) if math.isnan(found[0]) else CGFEstimate(*found)
-
-    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
-        if not self.quadrature_available(max(orders)):
-            return [self.cgf_estimate(c).value for c in orders]
-        values = sampled_gaussian.cgf_estimates(self.p, self.mu, self.removing, np.array(orders))
-        return list(values.tolist())
 
     def cgf_bounds(self, c: float) -> Ball:
         return self._cgf_bounds_within(c, _SHARP)

@@ -30,8 +30,8 @@ _LARGEST_EPSILON: Final = 2.0**20
 _MASS_MARGIN: Final = 1e-6
 _SUBNORMAL: Final = 4 * 5e-324
 _MOST_PAIRS: Final = 400_000
-# The spacing of the points of a convexity bound, relative to the change of epsilon in which the
-# tail falls to 1/e, and relative to the distance from the supremum.
+# The spacing of a convexity bound's points, relative to the change of epsilon in which the tail
+# falls to 1/e, and to the distance from the supremum.
 _SPACING: Final = 3e-5
 _SUPREMUM_SPACING: Final = 1e-3
 # Factors by which the spacing grows where the ends are not as narrow as this.
@@ -52,10 +52,7 @@ _LEVELS: Final = (-8.0, -16.0, -32.0, -64.0, -128.0, -256.0, -750.0)
 @final
 @dataclass(frozen=True)
 class ProfileTradeOff(TradeOff):
-    """The trade-off function with given profiles of (Q, P) and of (P, Q).
-
-    ``release`` is the mechanism or plan that it is of, if one is known.
-    """
+    """The trade-off function with given profiles of (Q, P) and of (P, Q)."""
 
     profiles: tuple[Profile, Profile]
     release: object = field(default=None, compare=False, repr=False)

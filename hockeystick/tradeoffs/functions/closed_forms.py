@@ -12,7 +12,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain
 from hockeystick.numerics import ULP, decimal
 from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff
 from hockeystick.tradeoffs.profiles.profile import (
@@ -27,8 +27,7 @@ from hockeystick.tradeoffs.profiles.profile import (
 _TINY: Final = 1e-306
 _LARGEST_ERROR: Final = 1e300
 _LARGEST: Final = 1e308
-_SIZE: Final = whole_numbers("g", 1, (1, 100))
-_MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
+MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
 
 
 @final
@@ -55,7 +54,7 @@ class GaussianTradeOff(SymmetricTradeOff):
     mu: float
 
     def __init__(self, mu: float) -> None:
-        object.__setattr__(self, "mu", _validate.real("mu", mu, _MU))
+        object.__setattr__(self, "mu", _validate.real("mu", mu, MU))
 
     @property
     def forward(self) -> Profile:
@@ -135,7 +134,6 @@ def _quantile(log_alpha: Array) -> Array:
     return np.where(low, refined, upper)
 
 
-_LAPLACE_TINY: Final = 1e-307
 # Up to this mu, e^-mu is far above the least normal number.
 _LAPLACE_LARGEST: Final = 700.0
 _SCALE: Final = Domain(symbol="b", low=0, high=math.inf, low_open=True, typical=(0.1, 100))
@@ -210,7 +208,7 @@ class LaplaceTradeOff(SymmetricTradeOff):
     def _power(self, alpha: Array) -> Ends:
         mu, small = self._rate
         steep = math.exp(mu) * alpha
-        middle = 1.0 - small / (4.0 * np.maximum(alpha, 0.25 * small + _LAPLACE_TINY))
+        middle = 1.0 - small / (4.0 * np.maximum(alpha, 0.25 * small + _TINY))
         flat = small * alpha - math.expm1(-mu)
         value = np.where(alpha < 0.5 * small, steep, np.where(alpha <= 0.5, middle, flat))
         lower, upper = self._outward(value)
@@ -219,7 +217,7 @@ class LaplaceTradeOff(SymmetricTradeOff):
     def _type_ii(self, alpha: Array) -> Ends:
         mu, small = self._rate
         steep = 1.0 - math.exp(mu) * np.minimum(alpha, 0.5 * small)
-        middle = small / (4.0 * np.maximum(alpha, 0.25 * small + _LAPLACE_TINY))
+        middle = small / (4.0 * np.maximum(alpha, 0.25 * small + _TINY))
         flat = small * (1.0 - alpha)
         value = np.where(alpha < 0.5 * small, steep, np.where(alpha <= 0.5, middle, flat))
         lower, upper = self._outward(value)
@@ -239,7 +237,7 @@ class LaplaceTradeOff(SymmetricTradeOff):
     def _outward(self, value: Array) -> Ends:
         """Return the ends of a value, with the round-off of mu and of the pieces."""
         slack = ULP * (16.0 + 2.0 * self._rate[0])
-        tiny = np.where(value > 0.0, _LAPLACE_TINY, 0.0)
+        tiny = np.where(value > 0.0, _TINY, 0.0)
         return Ends(np.maximum(value * (1.0 - slack) - tiny, 0.0), value * (1.0 + slack) + tiny)
 
 
@@ -274,13 +272,11 @@ class Outcomes:
         """Return the outcomes with these probabilities, None where they are too many."""
         if len(p) > _MOST:
             return None
-        decimal_readings = [[decimal(one) for one in side] for side in (p, q)]
-        binary = [[Fraction(one) for one in side] for side in (p, q)]
-        distance = max(abs(sum(side, Fraction(0)) - 1) for side in (*binary, *decimal_readings))
-        decimals, floats = (
-            tuple(zip(*map(_scaled, two), strict=True)) for two in (decimal_readings, binary)
-        )
-        return cls._within(decimals, floats, distance)
+        sides = [[read(one) for one in side] for read in (decimal, Fraction) for side in (p, q)]
+        totals = [sum(side, Fraction(0)) for side in sides]
+        scaled = [[one / all_ for one in side] for side, all_ in zip(sides, totals, strict=True)]
+        decimals, floats = (tuple(zip(*two, strict=True)) for two in (scaled[:2], scaled[2:]))
+        return cls._within(decimals, floats, max(abs(total - 1) for total in totals))
 
     @classmethod
     def between(cls, corners: Sequence[_Point], others: Sequence[_Point]) -> Outcomes | None:
@@ -305,11 +301,6 @@ class Outcomes:
 def masses_of(points: Sequence[_Point]) -> Masses:
     """Return the masses under P and Q of the sides between points (alpha, beta)."""
     return tuple((b[0] - a[0], a[1] - b[1]) for a, b in pairwise(points))
-
-
-def _scaled(side: Sequence[Fraction]) -> list[Fraction]:
-    total = sum(side, Fraction(0))
-    return [one / total for one in side]
 
 
 def _swapped(masses: Masses) -> Masses:

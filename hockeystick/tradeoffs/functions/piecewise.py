@@ -128,7 +128,6 @@ class Corners(Profile):
 
     @property
     def infinity_mass_lower(self) -> float:
-        """The true positive rate at false positive rate 0, rounded down."""
         return self.powers[self._start] * max(1.0 - 4.0 * self._margin, 0.0)
 
     @property
@@ -140,7 +139,6 @@ class Corners(Profile):
         return loss and loss * (1.0 + 4.0 * ULP) + 2.0 * self._margin
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta by the maximising corner: exact but for round-off."""
         alphas, powers, _, _ = self._arrays
         steps = -np.array(self.ratios[self._start :])
         x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
@@ -233,18 +231,12 @@ class PiecewiseLinearTradeOff(_Polygon):
     """The lower convex envelope of points (alpha, beta), of (0, 1) and of (1, 0).
 
     Guarantees:
-        The envelope is taken in exact arithmetic; f and both profiles are exact but for round-off
-        of a few units in the last place, relative to f, to 1 - f and to the two rates of the best
-        corner.
+        The envelope is exact; f and both profiles are so but for round-off of a few units in the
+        last place, relative to f, to 1 - f and to the two rates of the best corner.
 
     Edge cases:
-        =========================  ==========================================
-        no points                  ``1 - alpha``
-        a point above the others   absorbed: the envelope lies below it
-        a point above 1 - alpha    absorbed likewise
-        (0, b) with b < 1          f(0) = b: delta stays 1 - b at every epsilon
-        (a, 0) with a < 1          f = 0 from there on
-        =========================  ==========================================
+        No points give ``1 - alpha``; (0, b) with b < 1 gives f(0) = b, so that delta stays 1 - b at
+        every epsilon.
 
     Args:
         alphas: False positive rates, each in [0, 1].
@@ -310,20 +302,14 @@ class ApproxTradeOff(SymmetricTradeOff, _Polygon):
         Exact but for round-off.
 
     Edge cases:
-        ==============  ======================
-        epsilon 0       ``1 - delta - alpha``, or 0 where that is negative
-        epsilon inf     0
-        delta 0         f(0) = 1, f(1) = 0
-        delta 1         0
-        ==============  ======================
+        Epsilon inf and delta 1 give 0.
 
     Args:
         epsilon: A number >= 0, or inf.
         delta: A number in [0, 1].
 
     References:
-        Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.5. A well-known preprint on
-        training with differential privacy prints min for max, which would be at most 0.
+        Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.5.
 
     Example:
         >>> from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff
@@ -353,10 +339,7 @@ class ApproxTradeOff(SymmetricTradeOff, _Polygon):
 class IdentityTradeOff(SymmetricTradeOff):
     """``Id(alpha) = 1 - alpha``, that of two equal distributions: perfect privacy.
 
-    Neutral for the tensor product, and the greatest trade-off function.
-
-    Guarantees:
-        Exact: the ends are equal, or neighbouring floats.
+    Neutral for the tensor product. The ends are equal, or neighbouring floats.
 
     Example:
         >>> from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
@@ -390,14 +373,10 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
     the first k of them: the likelihood-ratio tests of Neyman and Pearson.
 
     Guarantees:
-        Exact for the given numbers but for round-off: sums are exact integers, both tails keep
-        their relative precision. Where the numbers do not add up to 1, the bounds hold for every
-        pair of distributions within that relative distance (plus one unit in the last place) of
-        them. Several runs are those of the decimals that the numbers print as, over their sum.
-
-    Edge cases:
-        An outcome with p = 0 gives f(0) < 1, one with q = 0 makes f reach 0 before 1; one with both
-        0 plays no part.
+        Exact for the given numbers but for round-off, in both tails. Where the numbers do not add
+        up to 1, the bounds hold for every pair of distributions within that relative distance (plus
+        one unit in the last place) of them. Several runs are those of the decimals that the numbers
+        print as, over their sum.
 
     Args:
         p: Probabilities under the first distribution, each >= 0, of sum 1 to within 1e-12.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from hockeystick.tradeoffs.profiles.renyi_curve import (
 _HALVINGS: Final = 80
 _HALVINGS_ESTIMATE: Final = 44
 _SMALLEST: Final = 5e-324
+
+# The logarithms of the probabilities of a binary outcome.
+Logs: TypeAlias = tuple[Array, Array]
 
 
 @final
@@ -86,20 +89,18 @@ class RenyiTradeOff(SymmetricTradeOff):
         z = np.full((2, alpha.size), -np.inf)
         z[:, alpha == 1.0] = np.inf
         inside = (0.0 < alpha) & (alpha < 1.0)
-        x = _Outcome.of(alpha[inside])
+        x = np.log(alpha[inside]), np.log1p(-alpha[inside])
         if self.curve.is_perfect:
-            edge = x.log_first - x.log_second
-            z[:, inside] = np.array([edge, edge]) + np.array([[-4.0], [4.0]]) * ULP * (
-                1.0 + np.abs(edge)
-            )
+            edge, sides = x[0] - x[1], np.array([[-4.0], [4.0]])
+            z[:, inside] = edge + sides * ULP * (1.0 + np.abs(edge))
         elif inside.any():
             z[:, inside] = self._by_best_order(x)
         return Ends(z[0], z[1])
 
-    def _by_best_order(self, x: _Outcome) -> Array:
+    def _by_best_order(self, x: Logs) -> Array:
         with np.errstate(all="ignore"):
             c = self.curve.minimising_orders(
-                lambda c: self._logit_bound(x, c, 0, _HALVINGS_ESTIMATE), x.log_first.size
+                lambda c: self._logit_bound(x, c, 0, _HALVINGS_ESTIMATE), x[0].size
             )
             upper = self._logit_bound(x, c, 1, _HALVINGS)
             if isinstance(self.curve, RenyiPoints):
@@ -109,18 +110,18 @@ class RenyiTradeOff(SymmetricTradeOff):
                 ]
                 lower = np.min(every, axis=0)
             else:
-                type_ii = GaussianTradeOff(self.curve.gaussian_mu).bounds(np.exp(x.log_first))[1]
+                type_ii = GaussianTradeOff(self.curve.gaussian_mu).bounds(np.exp(x[0]))[1]
                 type_ii = np.minimum(type_ii, 1.0)
                 lower = np.log1p(-type_ii) - np.log(type_ii)
                 lower -= 4.0 * ULP * (1.0 + np.abs(lower))
         return np.array([lower, upper])
 
-    def _logit_bound(self, x: _Outcome, c: Array, side: int, halvings: int) -> Array:
+    def _logit_bound(self, x: Logs, c: Array, side: int, halvings: int) -> Array:
         """Return the logit where one order's bound is tight, rounded up (1), down (-1) or not."""
         moment = self.curve.log_moment(c)
-        low = x.log_first - x.log_second
+        low = x[0] - x[1]
         # The second summand of the swapped sum alone bounds y from below.
-        high = (moment - (1.0 + c) * x.log_second) / c
+        high = (moment - (1.0 + c) * x[1]) / c
         high = np.maximum(high + 1e-9 * (1.0 + np.abs(high)), low)
         for _ in range(halvings):
             middle = 0.5 * (low + high)
@@ -129,39 +130,29 @@ class RenyiTradeOff(SymmetricTradeOff):
         return low if side < 0 else high
 
 
-class _Outcome(NamedTuple):
-    """The logarithms of the probabilities of a binary outcome."""
-
-    log_first: Array
-    log_second: Array
-
-    @classmethod
-    def of(cls, rate: Array) -> _Outcome:
-        return cls(np.log(rate), np.log1p(-rate))
-
-
-def _excess(x: _Outcome, z: Array, c: Array, moment: Array, side: int) -> Array:
+def _excess(x: Logs, z: Array, c: Array, moment: Array, side: int) -> Array:
     """Return the excess of the larger of both divergences' K over its bound.
 
     The second pair of probabilities has the logit z. The round-off is subtracted (side 1) or added
     (side -1).
     """
     a = 1.0 + c
-    first, second = -np.log1p(np.exp(-np.abs(z))), -np.abs(z) - np.log1p(np.exp(-np.abs(z)))
+    first = -np.log1p(np.exp(-np.abs(z)))
+    second = first - np.abs(z)
     v = np.where(z >= 0.0, first, second)
     y = np.where(z >= 0.0, second, first)
-    one = np.logaddexp(a * v - c * x.log_first, a * y - c * x.log_second)
-    other = np.logaddexp(a * x.log_first - c * v, a * x.log_second - c * y)
-    size = (a + c) * -(v + y + x.log_first + x.log_second) + moment
+    log_first, log_second = x
+    one = np.logaddexp(a * v - c * log_first, a * y - c * log_second)
+    other = np.logaddexp(a * log_first - c * v, a * log_second - c * y)
+    size = (a + c) * -(v + y + log_first + log_second) + moment
     return np.maximum(one, other) - moment - side * 16.0 * ULP * (size + 1.0)
 
 
 def _sigmoid(z: Array, sign: int) -> Array:
     """Return ``1 / (1 + e^-z)``, rounded up (sign 1) or down."""
     with np.errstate(over="ignore"):
-        value = np.where(z >= 0.0, 1.0 / (1.0 + np.exp(-np.abs(z))), 0.0)
         small = np.exp(-np.abs(z))
-        value = np.where(z >= 0.0, value, small / (1.0 + small))
+        value = np.where(z >= 0.0, 1.0, small) / (1.0 + small)
     rounded = np.where(np.isposinf(z), 1.0, value * (1.0 + sign * 16.0 * ULP))
     if sign > 0:
         rounded = np.where(np.isneginf(z), 0.0, np.maximum(rounded, _SMALLEST))
@@ -183,7 +174,6 @@ class RenyiProfile(Profile):
         return math.inf
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta by the best order and gap, or by the fixed point of f."""
         gaussian = GaussianProfile(self.curve.gaussian_mu).at(epsilon)
         with np.errstate(all="ignore"):
             c = self.curve.minimising_orders(lambda c: self._dual(c, epsilon)[0], epsilon.size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, final
@@ -10,10 +9,10 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff
+from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff, complement
+from hockeystick.tradeoffs.functions.closed_forms import MU
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
     GaussianProfile,
@@ -25,7 +24,6 @@ from hockeystick.tradeoffs.profiles.profile import (
 # Below this the normal distribution function underflows, or loses its relative precision.
 _TINY: Final = 1e-306
 _LARGEST: Final = 690.0
-_MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
 _HALVINGS: Final = 50
 
 
@@ -37,15 +35,6 @@ class _Corner(NamedTuple):
     second: float
     second_more: float
     advantage: float
-
-
-class _Line(NamedTuple):
-    """A supporting line at one point: its value, the share of the slope in it, and the errors."""
-
-    value: Array
-    slope_part: Array
-    slack: Array
-    root_error: Array
 
 
 @final
@@ -82,7 +71,7 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
     rate: float
 
     def __init__(self, mu: float, rate: float) -> None:
-        object.__setattr__(self, "mu", _validate.real("mu", mu, _MU))
+        object.__setattr__(self, "mu", _validate.real("mu", mu, MU))
         object.__setattr__(self, "rate", _validate.real("rate", rate))
 
     @property
@@ -93,36 +82,26 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         return gaussian if self.rate == 1.0 else SampledProfile(gaussian, self.rate)
 
     def _power(self, alpha: Array) -> Ends:
-        corner = self._corner
-        lower, upper = np.empty_like(alpha), np.empty_like(alpha)
-        steep, flat = alpha <= corner.first, alpha >= corner.second
-        middle = ~(steep | flat)
+        steep, flat = alpha <= self._corner.first, alpha >= self._corner.second
+        lower, upper = _outward(alpha + self._corner.advantage)
         lower[steep], upper[steep] = self._steep_power(alpha[steep])
-        lower[middle], upper[middle] = _outward(alpha[middle] + corner.advantage, 8.0)
-        rest = self._flat_type_ii(1.0 - alpha[flat])
-        lower[flat] = (1.0 - rest.upper) * (1.0 - ULP)
-        upper[flat] = (1.0 - rest.lower) * (1.0 + ULP)
+        lower[flat], upper[flat] = complement(self._flat_type_ii(1.0 - alpha[flat]))
         return Ends(np.maximum(lower, alpha), np.minimum(upper, 1.0))
 
     def _type_ii(self, alpha: Array) -> Ends:
         corner = self._corner
-        lower, upper = np.empty_like(alpha), np.empty_like(alpha)
         steep, flat = alpha <= corner.first, alpha >= corner.second
-        middle = ~(steep | flat)
-        power = self._steep_power(alpha[steep])
-        lower[steep] = (1.0 - power.upper) * (1.0 - ULP)
-        upper[steep] = (1.0 - power.lower) * (1.0 + ULP)
-        lower[middle], upper[middle] = self._middle_type_ii(alpha[middle])
+        # a* + b* - alpha, with the largest terms subtracted first.
+        middle = (corner.second - alpha) + corner.first
+        lower, upper = _outward(middle + (corner.first_more + corner.second_more))
+        lower[steep], upper[steep] = complement(self._steep_power(alpha[steep]))
         lower[flat], upper[flat] = self._flat_type_ii(1.0 - alpha[flat])
         return Ends(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
     def type_ii_of_complement(self, rest: Array) -> Ends:
+        lower, upper = super().type_ii_of_complement(rest)
         flat = rest <= 1.0 - self._corner.second
-        lower, upper = np.empty_like(rest), np.empty_like(rest)
         lower[flat], upper[flat] = self._flat_type_ii(rest[flat])
-        alpha = 1.0 - rest[~flat]
-        lower[~flat] = self._type_ii(np.minimum(alpha + ULP, 1.0)).lower
-        upper[~flat] = self._type_ii(np.maximum(alpha - ULP, 0.0)).upper
         return Ends(lower, upper)
 
     def _steep_power(self, alpha: Array) -> Ends:
@@ -141,68 +120,49 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
         value = inside + outside
         return Ends(np.maximum(value - slack - tiny, alpha), value + slack + tiny)
 
-    def _middle_type_ii(self, alpha: Array) -> Ends:
-        """Return ``a* + b* - alpha``, with the largest terms subtracted first."""
-        corner = self._corner
-        value = (corner.second - alpha) + corner.first
-        return _outward(value + (corner.first_more + corner.second_more), 8.0)
-
     def _flat_type_ii(self, rest: Array) -> Ends:
-        """Return the inverse of f_p at ``1 - rest``, precise for tiny rests."""
-        z = self._root(rest)
-        line = self._line(z, rest)
-        # The root lies within that width if the density, times it, exceeds the residual.
-        width = 1e-3 / (1.0 + z + self.mu)
-        high = line.value + line.slack + 1.1 * self.mu * width * np.abs(line.slope_part)
-        high = np.where(line.root_error <= 0.9 * width, high, np.inf)
-        high = np.minimum(high, np.minimum(rest, self._corner.first + ULP) * (1.0 + ULP))
-        lower = np.maximum(line.value - line.slack, 0.0)
-        return Ends(lower, np.where(rest > 0.0, high, 0.0))
-
-    def _line(self, z: Array, rest: Array) -> _Line:
-        """Return the supporting line of the inverse of f_p at ``1 - f_p(Phi(-z))``, at the rest.
+        """Return the inverse of f_p at ``1 - rest``, precise for tiny rests, by a supporting line.
 
         With ``H = 1 - f_p(Phi(-z))`` and the ratio r(z) of the densities, the inverse is convex,
-        passes through (H, Phi(-z)) and has the slope 1/r there. The error of the root, and
-        of the slope with it, bounds it from above.
+        passes through (H, Phi(-z)) and has the slope 1/r there. The error of the root z, and of the
+        slope with it, bounds it from above.
         """
         from scipy.special import ndtr
 
+        z = self._root(rest)
         beta, near = np.asarray(ndtr(-z)), self.rate * np.asarray(ndtr(self.mu - z))
         exponent = self.mu * (z - 0.5 * self.mu)
         ratio = 1.0 - self.rate + self.rate * np.exp(np.minimum(exponent, _LARGEST))
         power = near + (1.0 - self.rate) * beta
         off = rest - power
-        slope_part = np.where((exponent > _LARGEST) & (off > 0.0), 0.0, off / ratio)
+        part = np.where((exponent > _LARGEST) & (off > 0.0), 0.0, off / ratio)
         grown = 40.0 + 2.0 * (1.0 + np.abs(self.mu - z)) * (self.mu + z)
         slack = 40.0 * beta + (16.0 * power + grown * near + 16.0 * rest) / ratio
-        slack = ULP * (slack + np.abs(slope_part) * (16.0 + 4.0 * self.mu * (z + self.mu))) + _TINY
+        slack = ULP * (slack + np.abs(part) * (16.0 + 4.0 * self.mu * (z + self.mu))) + _TINY
         density = 0.3989 * np.exp(-0.5 * z * z)
         resolved = (exponent <= _LARGEST) & (density > 1e-290)
-        root_error = np.where(
-            resolved, (np.abs(slope_part) + slack) / np.where(resolved, density, 1.0), 1e200
-        )
-        return _Line(beta + slope_part, slope_part, slack, root_error)
+        # The root lies within that width if the density, times it, exceeds the residual.
+        width = 1e-3 / (1.0 + z + self.mu)
+        found = resolved & (np.abs(part) + slack <= 0.9 * width * density)
+        high = beta + part + slack + 1.1 * self.mu * width * np.abs(part)
+        high = np.where(found, high, np.inf)
+        high = np.minimum(high, np.minimum(rest, self._corner.first + ULP) * (1.0 + ULP))
+        return Ends(np.maximum(beta + part - slack, 0.0), np.where(rest > 0.0, high, 0.0))
 
     def _root(self, rest: Array) -> Array:
         """Return about the z >= mu/2 that solves ``p Phi(mu - z) + (1-p) Phi(-z) = rest``."""
-        from scipy.special import ndtri
+        from scipy.special import log_ndtr, ndtri
 
-        low = np.maximum(-np.asarray(ndtri(np.maximum(rest, _TINY))), 0.5 * self.mu)
-        high = low + self.mu
-        goal = np.log(np.maximum(rest, _TINY))
+        rest = np.maximum(rest, _TINY)
+        low = np.maximum(-np.asarray(ndtri(rest)), 0.5 * self.mu)
+        high, goal = low + self.mu, np.log(rest)
+        with np.errstate(divide="ignore"):
+            log_rate, log_other = np.log(self.rate), np.log1p(-self.rate)
         for _ in range(_HALVINGS):
             z = 0.5 * (low + high)
-            above = self._log_power_at(z) > goal
-            low, high = np.where(above, z, low), np.where(above, high, z)
+            log_power = np.logaddexp(log_rate + log_ndtr(self.mu - z), log_other + log_ndtr(-z))
+            low, high = np.where(log_power > goal, z, low), np.where(log_power > goal, high, z)
         return np.asarray(low)
-
-    def _log_power_at(self, z: Array) -> Array:
-        """Return the logarithm of ``p Phi(mu - z) + (1-p) Phi(-z)``."""
-        with np.errstate(divide="ignore"):
-            inside = np.log(self.rate) + _log_ndtr(self.mu - z)
-            outside = np.log1p(-self.rate) + _log_ndtr(-z)
-        return np.asarray(np.logaddexp(inside, outside))
 
     @cached_property
     def _corner(self) -> _Corner:
@@ -218,11 +178,5 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
             return _Corner(a, float(first - a), b, float(second - b), float(advantage))
 
 
-def _outward(value: Array, ulps: float) -> Ends:
-    return Ends(value * (1.0 - ulps * ULP), value * (1.0 + ulps * ULP))
-
-
-def _log_ndtr(x: Array) -> Array:
-    from scipy.special import log_ndtr
-
-    return np.asarray(log_ndtr(x))
+def _outward(value: Array) -> Ends:
+    return Ends(value * (1.0 - 8.0 * ULP), value * (1.0 + 8.0 * ULP))

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import TradeOff
+from hockeystick.tradeoffs.base import Bounds, TradeOff
 from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff
 from hockeystick.tradeoffs.functions.piecewise import lower_envelope
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
@@ -48,13 +48,6 @@ _GAUSSIAN_POINTS: Final = 4097
 _FARTHEST: Final = 9.0
 # The number of rounds of narrowing down the best line.
 _SEARCHES: Final = 8
-
-
-class Fit(NamedTuple):
-    """Proven lower and upper ends of a number."""
-
-    lower: float
-    upper: float
 
 
 class _Lines(NamedTuple):
@@ -87,7 +80,7 @@ class _Lines(NamedTuple):
         return _Lines(*(one[order][np.searchsorted(self.slope[order], kept)] for one in self))
 
 
-def least_mu(f: TradeOff, least_rate: float) -> Fit:
+def least_mu(f: TradeOff, least_rate: float) -> Bounds:
     """Return the least mu with ``G_mu <= f`` wherever both error rates are at least this.
 
     It is the supremum of ``Phi^-1(1 - f(alpha)) - Phi^-1(alpha)`` over the rates alpha with
@@ -95,20 +88,20 @@ def least_mu(f: TradeOff, least_rate: float) -> Fit:
     symmetric, and the least rate in (0, 1/2).
     """
     if isinstance(f, GaussianTradeOff) and f(least_rate) >= least_rate:
-        return Fit(f.mu * (1.0 - _ROUNDED_MU), f.mu)
+        return Bounds(f.mu * (1.0 - _ROUNDED_MU), f.mu)
     if f.forward.supremum == 0.0:
-        return Fit(0.0, 0.0)
+        return Bounds(0.0, 0.0)
     lower, _, upper = f.forward.precisely(0.0)
     # f has slope -1 and its fixed point at (1 - delta(0)) / 2.
     most = 0.5 * (1.0 - upper) * (1.0 - ULP)
     if 0.5 * (1.0 - lower) * (1.0 + 2.0 * ULP) < least_rate:
-        return Fit(math.inf, math.inf)
+        return Bounds(math.inf, math.inf)
     if not most > least_rate:
-        return Fit(0.0, math.inf)
+        return Bounds(0.0, math.inf)
     return _search_mu(f, least_rate, most)
 
 
-def _search_mu(f: TradeOff, least: float, most: float) -> Fit:
+def _search_mu(f: TradeOff, least: float, most: float) -> Bounds:
     """Return both ends of the largest mu at rates from the least to the fixed point."""
     profile = f.forward
     lines = _Lines.of(profile, _first_epsilons(profile, least))
@@ -119,12 +112,13 @@ def _search_mu(f: TradeOff, least: float, most: float) -> Fit:
         mus, rates = _mus_of_corners(lines, least, most)
         upper = min(upper, max(float(mus.max()), at_most))
         worst = rates[np.argsort(mus)[-_POINTS:]]
-        lower = max(lower, float(_mu_below(f, np.r_[worst, least]).max()))
+        worst = np.r_[worst, least]
+        lower = max(lower, float(_mu(worst, f.power_bounds(worst)[0], -1.0).max()))
         wanted = mus > lower * (1.0 + _NARROW)
         if not wanted.any() or lines.epsilon.size + 2 * int(wanted.sum()) > _MOST_LINES:
             break
         lines = lines.refined(profile, wanted)
-    return Fit(lower, upper)
+    return Bounds(lower, upper)
 
 
 def _first_epsilons(profile: Profile, least: float) -> Array:
@@ -163,10 +157,6 @@ def _mu_above(rates: Array, power: Array) -> Array:
     return _mu(rates, np.minimum(power, 1.0), 1.0)
 
 
-def _mu_below(f: TradeOff, rates: Array) -> Array:
-    return _mu(rates, f.power_bounds(rates)[0], -1.0)
-
-
 def _mu(rates: Array, power: Array, side: float) -> Array:
     """Return ``Phi^-1(power) - Phi^-1(rate)``, rounded to one side."""
     from scipy.special import ndtri
@@ -178,11 +168,11 @@ def _mu(rates: Array, power: Array, side: float) -> Array:
     return np.asarray(np.maximum(there - here + side * 64.0 * ULP * size, 0.0))
 
 
-def regret(f: TradeOff, mu: float) -> Fit:
+def regret(f: TradeOff, mu: float) -> Bounds:
     """Return the least kappa >= 0 with ``f(alpha + kappa) - kappa <= G_mu(alpha)`` for all alpha.
 
-    What ``G_mu`` says too much of an attack: f, which is symmetric, is at most ``G_mu`` moved by
-    kappa up and right; mu is >= 0, or inf for the function 0.
+    f, which is symmetric, is at most ``G_mu`` moved by kappa up and right; mu is >= 0, or inf for
+    the function 0.
 
     References:
         Kaissis, Kolek, Balle, Hayes and Rueckert, "Beyond the calibration point: mechanism
@@ -191,13 +181,13 @@ def regret(f: TradeOff, mu: float) -> Fit:
     lower, _, upper = f.forward.precisely(0.0)
     if mu == math.inf:
         # f meets the diagonal at (1 - delta(0)) / 2.
-        return Fit(0.5 * (1.0 - upper) * (1.0 - ULP), 0.5 * (1.0 - lower) * (1.0 + ULP))
+        return Bounds(0.5 * (1.0 - upper) * (1.0 - ULP), 0.5 * (1.0 - lower) * (1.0 + ULP))
     if mu == 0.0 or f == GaussianTradeOff(mu):
-        return Fit(0.0, 0.0)
+        return Bounds(0.0, 0.0)
     return _search_regret(f, GaussianTradeOff(mu), lower)
 
 
-def _search_regret(f: TradeOff, gaussian: GaussianTradeOff, advantage: float) -> Fit:
+def _search_regret(f: TradeOff, gaussian: GaussianTradeOff, advantage: float) -> Bounds:
     """Return both ends, by more and more points of f where the difference is largest."""
     from scipy.special import ndtr
 
@@ -208,7 +198,10 @@ def _search_regret(f: TradeOff, gaussian: GaussianTradeOff, advantage: float) ->
     lower, upper = 0.0, math.inf
     for _ in range(_ROUNDS):
         rates = np.unique(rates)
-        v, w = _points_below(rates, f.power_bounds(rates)[0], advantage)
+        power = f.power_bounds(rates)[0]
+        v, w = rates + power, power - rates
+        # Points below the function w of f, both ends included.
+        v, w = np.r_[0.0, v[v < 1.0], 1.0], np.r_[0.0, w[v < 1.0], advantage]
         cells, places = _regrets_of_cells(curve, v, w)
         upper = min(upper, float(cells.max()))
         lower = max(lower, _regret_at(f.forward, curve, float(places[cells.argmax()])))
@@ -217,7 +210,7 @@ def _search_regret(f: TradeOff, gaussian: GaussianTradeOff, advantage: float) ->
             break
         ends = 0.5 * (v - w)
         rates = np.r_[rates, 0.5 * (ends[wanted] + ends[wanted + 1])]
-    return Fit(lower, max(upper, 0.0))
+    return Bounds(lower, max(upper, 0.0))
 
 
 class _GaussianCurve:
@@ -226,7 +219,7 @@ class _GaussianCurve:
     def __init__(self, gaussian: GaussianTradeOff) -> None:
         from scipy.special import ndtr
 
-        self._gaussian = gaussian
+        self.gaussian = gaussian
         half = 0.5 * gaussian.mu
         deviations = np.linspace(0.0, half + _FARTHEST, _GAUSSIAN_POINTS)
         self._epsilons = gaussian.mu * deviations
@@ -236,26 +229,6 @@ class _GaussianCurve:
         """Return about the epsilons of the lines that touch the curve at these v."""
         return np.interp(-v, -self._places, self._epsilons)
 
-    def lines(self, v: Array) -> tuple[Array, Array]:
-        """Return slopes and upper ends of intercepts of lines above w, touching about there."""
-        return _lines_above(self._gaussian.forward, self.touching(v))
-
-    def point(self, v: float) -> tuple[float, float]:
-        """Return a point below w whose first coordinate is about v."""
-        from scipy.special import ndtr
-
-        mu = self._gaussian.mu
-        rate = float(ndtr(-0.5 * mu - float(self.touching(np.array([v]))[0]) / mu))
-        power = self._gaussian.power_bounds(rate)[0]
-        return rate + power, power - rate
-
-
-def _points_below(rates: Array, power: Array, advantage: float) -> tuple[Array, Array]:
-    """Return points (v, w) below the function w of f, both ends included, by rising v."""
-    v, w = rates + power, power - rates
-    inside = v < 1.0
-    return np.r_[0.0, v[inside], 1.0], np.r_[0.0, w[inside], advantage]
-
 
 def _regrets_of_cells(curve: _GaussianCurve, v: Array, w: Array) -> tuple[Array, Array]:
     """Return upper ends of kappa between neighbouring points, and where they are largest.
@@ -263,7 +236,7 @@ def _regrets_of_cells(curve: _GaussianCurve, v: Array, w: Array) -> tuple[Array,
     ``G_mu`` is below two lines, each of which bounds it on one side of about where they meet; f is
     above its chord.
     """
-    slope, intercept = curve.lines(v)
+    slope, intercept = _lines_above(curve.gaussian.forward, curve.touching(v))
     start, end = v[:-1], v[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         meet = np.diff(intercept) / -np.diff(slope)
@@ -285,11 +258,15 @@ def _regrets_of_cells(curve: _GaussianCurve, v: Array, w: Array) -> tuple[Array,
 
 
 def _regret_at(profile: Profile, curve: _GaussianCurve, v: float) -> float:
-    """Return a lower end of kappa at about this v."""
-    at, w = curve.point(v)
+    """Return a lower end of kappa at about this v, by a point below the Gaussian's w."""
+    from scipy.special import ndtr
+
+    mu = curve.gaussian.mu
     # Where the difference is largest, the same line touches both.
     near = float(curve.touching(np.array([v]))[0])
-    return 0.5 * (w - _least_line(profile, at, near)) - 16.0 * ULP
+    rate = float(ndtr(-0.5 * mu - near / mu))
+    power = float(curve.gaussian.power_bounds(rate)[0])
+    return 0.5 * (power - rate - _least_line(profile, rate + power, near)) - 16.0 * ULP
 
 
 def _least_line(profile: Profile, v: float, near: float) -> float:

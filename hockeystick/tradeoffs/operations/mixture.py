@@ -15,7 +15,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
-from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
+from hockeystick.tradeoffs.profiles.profile import Array, CombinedProfile, Profile, ProfileValues
 
 _SUM: Final = 1e-12
 _WEIGHT: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))
@@ -23,33 +23,21 @@ _WEIGHT: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))
 
 @final
 @dataclass(frozen=True, slots=True)
-class MixtureProfile(Profile):
+class MixtureProfile(CombinedProfile):
     """``delta = sum of w_i delta_i``; weights that add up to 1 + s widen the ends by s."""
 
     weights: tuple[float, ...]
     profiles: tuple[Profile, ...]
 
     @property
-    def supremum(self) -> float:
-        return max(profile.supremum for profile in self.profiles)
-
-    @property
-    def smooth(self) -> bool:
-        return all(profile.smooth for profile in self.profiles)
-
-    @property
-    def breakpoints(self) -> Array:
-        return np.unique(np.concatenate([profile.breakpoints for profile in self.profiles]))
+    def parts(self) -> tuple[Profile, ...]:
+        return self.profiles
 
     @property
     def infinity_mass_lower(self) -> float:
         masses = (profile.infinity_mass_lower for profile in self.profiles)
         mean = math.fsum(w * mass for w, mass in zip(self.weights, masses, strict=True))
         return mean * (1.0 - 2.0 * _SUM)
-
-    @property
-    def dominating_mu(self) -> float:
-        return max(one.dominating_mu for one in self.profiles)
 
     def at(self, epsilon: Array) -> ProfileValues:
         values = [profile.at(epsilon) for profile in self.profiles]
@@ -82,19 +70,13 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
             within 1e-12.
 
     References:
-        ``f_p = p f + (1-p) (1 - alpha)`` of Dong, Roth and Su 2022 is another thing: there the coin
-        says whether a record takes part, and only one of both hypotheses has seen it. It is an
-        average of f at one alpha, and below the mixture, which may spend its alpha unevenly.
+        ``f_p = p f + (1-p) (1 - alpha)`` of Dong, Roth and Su 2022 is below the mixture, which may
+        spend its alpha unevenly: there the coin says whether a record takes part.
 
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.tradeoffs.operations.mixture import mixture
-        >>> f = mixture(
-        ...     [
-        ...         (0.5, hs.tradeoffs.GaussianTradeOff(1.0)),
-        ...         (0.5, hs.tradeoffs.GaussianTradeOff(2.0)),
-        ...     ]
-        ... )
+        >>> f = mixture([(0.5, hs.tradeoffs.G(1.0)), (0.5, hs.tradeoffs.G(2.0))])
         >>> print(f"{float(f.delta(1.0)):.6f}")
         0.318399
     """

@@ -2,27 +2,24 @@
 
     e^((a-1) D_a(P||Q)) = 1 + a (a-1) Int_0^inf [e^((a-1) eps) d(eps) + e^(-a eps) d'(eps)] deps,
 
-d the profile of (P, Q) and d' that of (Q, P). Both are convex in ``x = e^eps``: in each cell of a
-grid the chord lies above, and the lines extrapolated from the neighbouring cells below.
+d the profile of (P, Q) and d' that of (Q, P). In each cell of a grid the chord in ``e^eps`` lies
+above, and the lines extrapolated from the neighbouring cells below.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import TradeOff
+from hockeystick.tradeoffs.base import Bounds, TradeOff
 from hockeystick.tradeoffs.functions.closed_forms import GaussianTradeOff
-from hockeystick.tradeoffs.profiles.profile import Array, Profile
+from hockeystick.tradeoffs.profiles.profile import Array, Cells, Profile
+from hockeystick.tradeoffs.profiles.renyi_curve import ORDER
 
-ORDER: Final = Domain(
-    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 64)
-)
 _START: Final = 257
 _EVEN: Final = np.linspace(0.0, 1.0, 257)
 _MOST: Final = 2**17
@@ -34,14 +31,7 @@ _BEYOND: Final = 690.0
 _LEAST: Final = 1e-300
 
 
-class Divergence(NamedTuple):
-    """Proven ends of a divergence."""
-
-    lower: float
-    upper: float
-
-
-def renyi_divergence(f: TradeOff, order: float) -> Divergence:
+def renyi_divergence(f: TradeOff, order: float) -> Bounds:
     """Return the Renyi divergence of an order > 1 of the pair with this trade-off function.
 
     The larger of D(P||Q) and D(Q||P), f = T(P, Q): what f-DP implies.
@@ -68,24 +58,19 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
     a = _validate.real("order", order, ORDER)
     if isinstance(f, GaussianTradeOff):
         exact = 0.5 * a * f.mu * f.mu
-        return Divergence(exact * (1.0 - 2.0 * ULP), exact * (1.0 + 2.0 * ULP))
-    return by_integral(f, a)
-
-
-def by_integral(f: TradeOff, a: float) -> Divergence:
-    """Return the larger divergence of both directions from the profiles of any f."""
+        return Bounds(exact * (1.0 - 2.0 * ULP), exact * (1.0 + 2.0 * ULP))
     ends = [_directed_divergence(f.backward, f.forward, a)]
     if not f.is_symmetric:
         ends.append(_directed_divergence(f.forward, f.backward, a))
-    return Divergence(max(one.lower for one in ends), max(one.upper for one in ends))
+    return Bounds(max(one.lower for one in ends), max(one.upper for one in ends))
 
 
-def _directed_divergence(with_record: Profile, without: Profile, a: float) -> Divergence:
+def _directed_divergence(with_record: Profile, without: Profile, a: float) -> Bounds:
     """Return the divergence of (P, Q) from the profiles of (P, Q) and of (Q, P)."""
     if not _vanishes(with_record):
-        return Divergence(math.inf, math.inf)
+        return Bounds(math.inf, math.inf)
     growing, falling = _exponential_integral(with_record, a), _decaying_integral(without, a)
-    return Divergence(
+    return Bounds(
         _as_divergence(growing.lower, falling.lower, a, up=False),
         _as_divergence(growing.upper, falling.upper, a, up=True),
     )
@@ -105,20 +90,20 @@ def _as_divergence(one: float, other: float, a: float, *, up: bool) -> float:
     return value * (1.0 + 16.0 * ULP) if up else value * (1.0 - 16.0 * ULP)
 
 
-def _exponential_integral(profile: Profile, a: float) -> Divergence:
+def _exponential_integral(profile: Profile, a: float) -> Bounds:
     """Return the logarithm of the integral of ``e^((a-1) eps) d(eps)``."""
     mu = profile.dominating_mu
     end = profile.supremum
     if mu < math.inf:
         end = min(end, 0.5 * mu * mu + mu * min((a - 1.0) * mu + 14.0, _MOST_DEVIATIONS + 0.5 * mu))
     if end == 0.0 or mu == 0.0:
-        return Divergence(-math.inf, -math.inf)
+        return Bounds(-math.inf, -math.inf)
     reach = min(end, _BEYOND)
     ends = _integral(profile, a - 1.0, reach)
     if reach >= profile.supremum:
         last = float(profile.at(np.array([profile.supremum])).upper[0])
-        return Divergence(ends.lower, ends.upper if last == 0.0 else math.inf)
-    return Divergence(ends.lower, float(np.logaddexp(ends.upper, _gaussian_tail(mu, a, reach))))
+        return Bounds(ends.lower, ends.upper if last == 0.0 else math.inf)
+    return Bounds(ends.lower, float(np.logaddexp(ends.upper, _gaussian_tail(mu, a, reach))))
 
 
 def _gaussian_tail(mu: float, a: float, start: float) -> float:
@@ -136,57 +121,41 @@ def _gaussian_tail(mu: float, a: float, start: float) -> float:
     return math.log(0.5 * mu * math.sqrt(2.0 * math.pi)) + tail + 64.0 * ULP * size
 
 
-def _decaying_integral(profile: Profile, a: float) -> Divergence:
+def _decaying_integral(profile: Profile, a: float) -> Bounds:
     """Return the logarithm of the integral of ``e^(-a eps) d(eps)``."""
     mu = profile.dominating_mu
     end = min(profile.supremum, 40.0 / a, _BEYOND)
     if 0.0 < mu < math.inf:
         end = min(end, 0.5 * mu * mu + 14.0 * mu)
     if end == 0.0 or mu == 0.0:
-        return Divergence(-math.inf, -math.inf)
+        return Bounds(-math.inf, -math.inf)
     ends = _integral(profile, -a, end)
     with np.errstate(divide="ignore"):
         last = float(np.log(profile.at(np.array([end])).upper[0]))
     tail = last - a * end - math.log(a) + 1e-12
-    return Divergence(ends.lower, float(np.logaddexp(ends.upper, tail)))
+    return Bounds(ends.lower, float(np.logaddexp(ends.upper, tail)))
 
 
-class _TabulatedProfile(NamedTuple):
-    """A profile, with proven ends, at ascending epsilons."""
-
-    epsilon: Array
-    low: Array
-    high: Array
-
-    def with_more(self, profile: Profile, epsilon: Array) -> _TabulatedProfile:
-        values = profile.at(epsilon)
-        joined = np.r_[self.epsilon, epsilon]
-        order = np.argsort(joined, kind="stable")
-        low, high = np.r_[self.low, values.lower], np.r_[self.high, values.upper]
-        return _TabulatedProfile(joined[order], low[order], high[order])
-
-
-def _integral(profile: Profile, power: float, end: float) -> Divergence:
+def _integral(profile: Profile, power: float, end: float) -> Bounds:
     """Return the logarithm of the integral of ``e^(power eps) d(eps)`` up to an end."""
     start = np.unique(end * np.r_[0.0, np.geomspace(1e-6, 1.0, _START), _EVEN])
-    empty = np.zeros(0)
-    table = _TabulatedProfile(empty, empty, empty).with_more(profile, start)
+    table = Cells.of(profile, start)
     for _ in range(_ROUNDS):
-        lower, upper, shift, slack = _cells(table, power)
+        lower, upper, shift, slack = _over_cells(table, power)
         gaps, goal = upper - lower, _WIDEST * float(upper.sum())
         split = np.isinf(upper) | (gaps > 0.5 * goal / len(gaps))
         enough = goal < math.inf and gaps.sum() <= goal
         if enough or len(table.epsilon) + int(split.sum()) > _MOST:
             break
         middle = 0.5 * (table.epsilon[:-1] + table.epsilon[1:])[split]
-        table = table.with_more(profile, middle)
+        table = table.with_more(middle)
     ends = np.array([lower.sum() * (1.0 - slack), upper.sum() * (1.0 + slack)])
     with np.errstate(divide="ignore"):
         low, high = np.log(np.maximum(ends, 0.0)) + shift
-    return Divergence(float(low), float(high))
+    return Bounds(float(low), float(high))
 
 
-def _cells(table: _TabulatedProfile, power: float) -> tuple[Array, Array, float, float]:
+def _over_cells(table: Cells, power: float) -> tuple[Array, Array, float, float]:
     """Return both ends of the integral over each cell over e^shift, and their round-off."""
     h, first = np.diff(table.epsilon), np.maximum(table.high[:-1], _LEAST)
     log = power * table.epsilon[:-1] + np.log(first)
@@ -202,7 +171,7 @@ def _cells(table: _TabulatedProfile, power: float) -> tuple[Array, Array, float,
     with np.errstate(over="ignore", invalid="ignore"):
         crude = h * np.exp(log - shift + np.maximum(power, 0.0) * h)
     upper = np.where(coarse, crude, upper)
-    left, right = _lines(table.low, table.high, h)
+    left, right = table.lines_below()
     best = np.maximum(near * left[0] + far * left[1], near * right[0] + far * right[1])
     lower = np.where(coarse, 0.0, scale * np.maximum(best, 0.0) * (1.0 - rule))
     size = len(h) + 4000.0 + 8.0 * abs(power) * float(table.epsilon[-1])
@@ -218,19 +187,3 @@ def _moments(power: float, h: Array) -> tuple[Array, Array]:
         far += value * np.expm1(node * h) / np.expm1(h)
         near += value * np.exp(node * h) * np.expm1((1.0 - node) * h) / np.expm1(h)
     return near, far
-
-
-_Line: TypeAlias = tuple[Array, Array]
-
-
-def _lines(low: Array, high: Array, h: Array) -> tuple[_Line, _Line]:
-    """Return lines below the profile in each cell, from the left and from the right, at both ends.
-
-    By convexity its slope is at least that in the cell before, and at most that in the one after.
-    """
-    slack, grown = 1.0 + 1e-9, np.expm1(h)
-    drop = np.maximum(high[:-2] - low[1:-1], 0.0) * (grown[1:] / grown[:-1]) * np.exp(h[:-1])
-    fall = np.maximum(low[1:-1] - high[2:], 0.0) * (grown[:-1] / grown[1:]) * np.exp(-h[:-1])
-    start, end = low[:-1], low[1:]
-    left = np.r_[0.0, start[1:]], np.r_[0.0, start[1:] - drop * slack]
-    return left, (np.r_[end[:-1] + fall / slack, end[-1]], end)

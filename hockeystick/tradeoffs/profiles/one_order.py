@@ -5,16 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
-import numpy as np
-
-from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, Profile, ProfileValues
 from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiCurve,
     RenyiPoints,
@@ -45,13 +39,13 @@ _EPSILON_TOLERANCE: Final = 1e-13
 class SingleOrderBound:
     """An upper bound of delta by one order ``1 + c``, in one of two ways.
 
-    With ``response_epsilon = None``: the bound of ``dual_log_delta`` with this ``contact_gap``.
+    Without a ``response_epsilon`` it is that of ``dual_log_delta`` with this ``contact_gap``.
 
-    Else ``response_epsilon`` is the least epsilon' whose randomized response has K at least as
-    large as the curve's at c. The error rates (alpha, beta) that the order allows, in both
-    directions, are a convex set that meets the diagonal at those of this randomized response. For
-    ``epsilon <= log_diagonal_slope`` the line of slope ``-e^epsilon`` through that point supports
-    the set, so that delta is at most that of the randomized response.
+    Else that is the least epsilon' whose randomized response has K at least as large as the curve's
+    at c. The error rates (alpha, beta) that the order allows, in both directions, are a convex set
+    that meets the diagonal at those of this randomized response. For ``epsilon <=
+    log_diagonal_slope`` the line of slope ``-e^epsilon`` through that point supports the set, so
+    that delta is at most that of the randomized response.
     """
 
     c: float
@@ -62,7 +56,7 @@ class SingleOrderBound:
         """Return ln delta in floats, unproven."""
         if self.response_epsilon is not None:
             return _log_response_delta(epsilon, self.response_epsilon)
-        return _dual_or_large(self.c, curve.moment_at(self.c), epsilon, self.contact_gap)
+        return _dual(self.c, curve.moment_at(self.c), epsilon, self.contact_gap)
 
     def delta(self, curve: RenyiCurve, epsilon: mpf) -> mpf:
         """Return the proven bound of delta at this epsilon, to mpmath's precision; at most 1."""
@@ -120,9 +114,8 @@ def epsilon_and_c(curve: RenyiCurve, delta: float) -> tuple[float, float]:
         found = best_bound(curve, epsilon)
     else:
         found, epsilon = _estimated_epsilon(curve, found, log_delta, epsilon)
-    rival = _estimated_epsilon(
-        curve, _best_at_order(curve, first, epsilon, _FINAL_TOLERANCE)[1], log_delta, epsilon
-    )
+    _, by_first = _best_at_order(curve, first, epsilon, _FINAL_TOLERANCE)
+    rival = _estimated_epsilon(curve, by_first, log_delta, epsilon)
     with working_digits(_digits(curve)):
         return min(
             (_certified_epsilon(curve, bound, start, delta), bound.c)
@@ -203,29 +196,23 @@ def _best_at_order(
     found = minimum(
         lambda t: _dual(c, moment, epsilon, math.exp(t)), low, high, tolerance=tolerance
     )
-    contact_gap = math.exp(found)
-    value, plain = _dual(c, moment, epsilon, contact_gap), _dual(c, moment, epsilon, math.inf)
-    return (
-        (value, SingleOrderBound(c, contact_gap))
-        if value < plain
-        else (plain, SingleOrderBound(c, math.inf))
-    )
+    gaps = math.inf, math.exp(found)
+    tried = [(_dual(c, moment, epsilon, gap), SingleOrderBound(c, gap)) for gap in gaps]
+    return min(tried, key=lambda one: one[0])
 
 
 def _dual(c: float, moment: float, epsilon: float, contact_gap: float) -> float:
-    """Return ln delta by one order and gap; a penalty where ``s >= 1``, which falls towards it."""
-    log_s = epsilon + math.log1p(1.0 / c) - contact_gap
-    log_s += math.log(math.expm1(-c * contact_gap) / math.expm1(-(1.0 + c) * contact_gap))
-    if log_s >= 0.0:
-        return 1e6 + log_s
-    return _dual_or_large(c, moment, epsilon, contact_gap)
+    """Return ln delta by one order and gap; a large number where it overflows, or ``s >= 1``.
 
-
-def _dual_or_large(c: float, moment: float, epsilon: float, contact_gap: float) -> float:
-    """Return ln delta by one order and gap; a large number where it overflows."""
+    The latter falls towards where s is less.
+    """
     try:
+        log_s = epsilon + math.log1p(1.0 / c) - contact_gap
+        log_s += math.log(math.expm1(-c * contact_gap) / math.expm1(-(1.0 + c) * contact_gap))
+        if log_s >= 0.0:
+            return 1e6 + log_s
         return float(dual_log_delta(c, moment, epsilon, contact_gap, math)[0])
-    except (ValueError, OverflowError):
+    except (ValueError, ArithmeticError):
         return 1e6
 
 
@@ -310,124 +297,3 @@ def _digits(curve: RenyiCurve) -> int:
     if not least < 1.0:
         return DIGITS
     return DIGITS + 2 * math.ceil(-math.log10(max(least, 1e-300)))
-
-
-_LARGEST_EXPONENT: Final = 690.0
-_KNOTS: Final = 1381
-# Offsets in ln alpha from the estimated best rate: dense next to it, and up to both ends.
-_NEAREST_OFFSET: Final = 2e-5
-_OFFSETS: Final = _NEAREST_OFFSET * np.array(
-    [0.0, 1.0, 2.0, 3.0, *(3.0 * 4.0**k for k in range(1, 13))]
-)
-# Covers the round-off of sums and products of a few numbers.
-_ROUND: Final = 1.0 + 1e-14
-_GRID_SEARCHES: Final = 9
-_GRID_POINTS: Final = 9
-
-
-@final
-@dataclass(frozen=True)
-class FunctionProfile(Profile):
-    """``delta(eps) = sup over alpha of (1 - f(alpha)) - e^eps alpha``.
-
-    Guarantees:
-        Every rate gives a lower end. The power is concave, so between two rates it lies below the
-        lines through their neighbours on either side; the rates asked about reach from the best
-        one to both ends, so no assumption is made about where the best one is.
-
-    Args:
-        function: The function f.
-        largest: A loss from which on delta is constant, where one is known.
-        gaussian: A mu with ``f >= G_mu``, where one is known; it helps where floats end.
-    """
-
-    function: TradeOff
-    largest: float = math.inf
-    gaussian: float = math.inf
-
-    @property
-    def supremum(self) -> float:
-        return self.largest
-
-    @property
-    def dominating_mu(self) -> float:
-        return self.gaussian
-
-    def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta at epsilons >= 0, at most at 690: from there on, what holds there."""
-        x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
-        best = self._best_log_rate(x)
-        t = np.unique(np.r_[-_OFFSETS, _OFFSETS])[:, None] + best
-        alpha = np.exp(np.minimum(t, 0.0))
-        alpha = np.vstack([np.zeros_like(x), alpha, np.ones_like(x)])
-        ends = self.function._power(alpha.ravel())
-        lower, upper = (end.reshape(alpha.shape) for end in ends)
-        line = x * alpha
-        slack = 8.0 * ULP * (line + upper)
-        low = (lower - line - slack).max(axis=0)
-        high = _concave_maximum(alpha, lower - line - slack, upper - line + slack)
-        low = np.where(epsilon > _LARGEST_EXPONENT, lower[0], low)
-        high = np.where(
-            epsilon >= self.largest, upper[0], np.minimum(high, self._gaussian_upper(epsilon))
-        )
-        low, high = np.maximum(low, 0.0), np.clip(high, 0.0, 1.0)
-        return ProfileValues(low, 0.5 * (low + high), high, -x * np.exp(best))
-
-    def _gaussian_upper(self, epsilon: Array) -> Array:
-        if not 0.0 < self.gaussian < math.inf:
-            return np.ones_like(epsilon)
-        return GaussianProfile(self.gaussian).at(epsilon).upper
-
-    def _best_log_rate(self, x: Array) -> Array:
-        """Return about the ln of the rates at which the power has derivative x."""
-        t, slopes = self._log_slopes
-        place = np.searchsorted(-slopes, 1e-9 - np.log(x), side="right")
-        low, high = t[np.maximum(place - 1, 0)], t[np.minimum(place + 1, len(t) - 1)]
-        share = np.linspace(0.0, 1.0, _GRID_POINTS)[:, None]
-        for _ in range(_GRID_SEARCHES):
-            grid = low + share * (high - low)
-            alpha = np.exp(grid)
-            ends = self.function._power(alpha.ravel())
-            middle = 0.5 * (ends.lower + ends.upper).reshape(alpha.shape) - x * alpha
-            noise = (ends.upper - ends.lower).reshape(alpha.shape) + 8.0 * ULP * x * alpha
-            # The last of equal values: left of a breakpoint the function may be constant.
-            best = middle >= middle.max(axis=0) - noise
-            peak = _GRID_POINTS - 1 - best[::-1].argmax(axis=0)
-            step = (high - low) / (_GRID_POINTS - 1.0)
-            found = low + peak * step
-            low, high = np.maximum(low, found - step), np.minimum(high, found + step)
-        return np.asarray(0.5 * (low + high))
-
-    @cached_property
-    def _log_slopes(self) -> tuple[Array, Array]:
-        """Logarithms of rates, and of the mean derivative of the power between neighbours."""
-        t = np.r_[np.linspace(-_LARGEST_EXPONENT, -0.5, _KNOTS), np.linspace(-0.49, 0.0, 50)]
-        alpha = np.exp(t)
-        ends = self.function._power(alpha)
-        power = 0.5 * (ends.lower + ends.upper)
-        slopes = np.diff(power) / np.diff(alpha)
-        # They decrease; where digits are lost, next to a power at alpha = 0, they may round to 0.
-        slopes = np.maximum.accumulate(slopes[::-1])[::-1]
-        slopes = np.log(np.maximum(slopes, 1e-300))
-        return t, slopes
-
-
-def _concave_maximum(x: Array, low: Array, high: Array) -> Array:
-    """Return an upper bound of the maximum of a concave function.
-
-    ``low`` and ``high`` are the ends of its values at x, which ascends down each column.
-    """
-    width = np.diff(x, axis=0)
-    empty = width <= 0.0
-    safe = np.where(empty, 1.0, width)
-    edge = np.full_like(x[:1], np.inf)
-    # Next to 0, a width may be so small that a quotient is infinite, which still is a bound.
-    with np.errstate(over="ignore", invalid="ignore"):
-        # Upper bounds of the derivative in the previous cell, and of minus that in the next one.
-        rise = np.where(empty, np.inf, (high[1:] - low[:-1]) / safe)
-        drop = np.where(empty, np.inf, (high[:-1] - low[1:]) / safe)
-        up = np.maximum(np.vstack([edge, rise[:-1]]) * width, 0.0) * _ROUND
-        down = np.maximum(np.vstack([drop[1:], edge]) * width, 0.0) * _ROUND
-    left, right = high[:-1] + up, high[1:] + down
-    cell = np.where(empty, np.maximum(high[:-1], high[1:]), np.fmin(left, right))
-    return np.asarray(cell.max(axis=0) * _ROUND)

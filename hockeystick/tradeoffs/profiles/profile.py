@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias, final
+from typing import Final, NamedTuple, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,8 @@ _STEEPEST: Final = 1e300
 _SMALL_EPSILON: Final = 1e-12
 _SQRT_2: Final = math.sqrt(2.0)
 _SMALLEST: Final = 5e-324
+# Covers the round-off of slopes between cells.
+_SLOPES_ROUND: Final = 1.0 + 2.0**-40
 # Beyond this exponent only logarithms are used.
 _LARGEST_EXPONENT: Final = 700.0
 # The number of standard deviations beyond which a float holds 0.
@@ -163,6 +165,46 @@ class Profile(ABC):
         For maxima, in which the smaller values need not be computed precisely.
         """
         return self.at(epsilon)
+
+
+class Cells(NamedTuple):
+    """Proven ends of a profile at ascending epsilons; between them it is convex in ``e^eps``."""
+
+    profile: Profile
+    epsilon: Array
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, profile: Profile, epsilon: Array) -> Self:
+        """Return the cells between epsilons."""
+        values = profile.at(epsilon)
+        return cls(profile, epsilon, values.lower, values.upper)
+
+    def with_more(self, epsilon: Array) -> Cells:
+        """Return the cells, cut at more epsilons."""
+        more = Cells.of(self.profile, epsilon)
+        joined, place = np.unique(np.r_[self.epsilon, epsilon], return_index=True)
+        low, high = np.r_[self.low, more.low], np.r_[self.high, more.high]
+        return Cells(self.profile, joined, low[place], high[place])
+
+    def lines_below(self) -> tuple[Array, Array]:
+        """Return lines below it in each cell, from the left and from the right, at both ends.
+
+        By convexity its slope is at least that in the cell before, and at most that in the one
+        after.
+        """
+        h, low, high = np.diff(self.epsilon), self.low, self.high
+        grown = np.expm1(h)
+        drop = np.maximum(high[:-2] - low[1:-1], 0.0) * (grown[1:] / grown[:-1]) * np.exp(h[:-1])
+        fall = np.maximum(low[1:-1] - high[2:], 0.0) * (grown[:-1] / grown[1:]) * np.exp(-h[:-1])
+        start, end = low[:-1], low[1:]
+        left = np.zeros((2, h.size))
+        left[0, 1:] = start[1:]
+        left[1, 1:] = start[1:] - drop * _SLOPES_ROUND - 2.0 * ULP * (start[1:] + drop)
+        right = np.stack([end, end])
+        right[0, :-1] = (end[:-1] + fall / _SLOPES_ROUND) * (1.0 - 2.0 * ULP)
+        return left, right
 
 
 @final
@@ -328,33 +370,48 @@ class SampledProfile(Profile):
         return inner, 8.0 * ULP * (np.abs(inner) + 1.0 + scale)
 
 
+class CombinedProfile(Profile):
+    """A profile made of others: unless it says otherwise, as far-reaching as any of them."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Profile, ...]:
+        """The others."""
+
+    @property
+    def supremum(self) -> float:
+        return max(part.supremum for part in self.parts)
+
+    @property
+    def smooth(self) -> bool:
+        return all(part.smooth for part in self.parts)
+
+    @property
+    def breakpoints(self) -> Array:
+        return np.unique(np.concatenate([part.breakpoints for part in self.parts]))
+
+    @property
+    def infinity_mass_lower(self) -> float:
+        return max(part.infinity_mass_lower for part in self.parts)
+
+    @property
+    def dominating_mu(self) -> float:
+        return max(part.dominating_mu for part in self.parts)
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class MaximumProfile(Profile):
+class MaximumProfile(CombinedProfile):
     """The larger of two profiles, at each epsilon."""
 
     first: Profile
     second: Profile
 
     @property
-    def supremum(self) -> float:
-        return max(self.first.supremum, self.second.supremum)
-
-    @property
-    def smooth(self) -> bool:
-        return self.first.smooth and self.second.smooth
-
-    @property
-    def breakpoints(self) -> Array:
-        return np.union1d(self.first.breakpoints, self.second.breakpoints)
-
-    @property
-    def infinity_mass_lower(self) -> float:
-        return max(self.first.infinity_mass_lower, self.second.infinity_mass_lower)
-
-    @property
-    def dominating_mu(self) -> float:
-        return max(self.first.dominating_mu, self.second.dominating_mu)
+    def parts(self) -> tuple[Profile, ...]:
+        return self.first, self.second
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         one, two = self.first.precisely(epsilon), self.second.precisely(epsilon)
@@ -439,7 +496,7 @@ _ROUND: Final = 1.0 + 64.0 * ULP
 
 @final
 @dataclass(frozen=True, slots=True)
-class ChainProfile(Profile):
+class ChainProfile(CombinedProfile):
     """The smaller of a profile for a group and of what a chain of single records gives.
 
     For distributions ``P_0, ..., P_g`` of which neighbours have the profile ``one``,
@@ -449,12 +506,8 @@ class ChainProfile(Profile):
     ``H_(e^(a+b))(P || R) <= H_(e^a)(P || Q) + e^a H_(e^b)(Q || R)``, as for every event
     ``P(S) - e^(a+b) R(S) = (P(S) - e^a Q(S)) + e^a (Q(S) - e^b R(S))``, g times over.
 
-    Guarantees:
-        Upper ends are the smaller ones of two proven bounds; the chain's is taken at a quotient
-        that is rounded down, and up from there. Lower ends are those of the profile.
-
     Args:
-        group: A profile for the group.
+        group: A profile for the group, which also has the lower ends.
         one: The profile of each pair of neighbours on the way, all in one order.
         size: The number g of records, at least 1.
     """
@@ -464,24 +517,8 @@ class ChainProfile(Profile):
     size: int
 
     @property
-    def supremum(self) -> float:
-        return self.group.supremum
-
-    @property
-    def smooth(self) -> bool:
-        return self.group.smooth
-
-    @property
-    def breakpoints(self) -> Array:
-        return self.group.breakpoints
-
-    @property
-    def infinity_mass_lower(self) -> float:
-        return self.group.infinity_mass_lower
-
-    @property
-    def dominating_mu(self) -> float:
-        return self.group.dominating_mu
+    def parts(self) -> tuple[Profile, ...]:
+        return (self.group,)
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         lower, middle, upper = self.group.precisely(epsilon)

@@ -91,7 +91,6 @@ class RenyiPoints(RenyiCurve):
 
     @property
     def orders(self) -> tuple[float, ...]:
-        """The orders given, less one, without those that the others imply."""
         return tuple(order - 1.0 for order, _ in self.divergences)
 
     @property
@@ -155,7 +154,6 @@ class RenyiLine(RenyiCurve):
 
     @property
     def gaussian_mu(self) -> float:
-        """``sqrt(2 rho)``: the Gaussian's divergences are ``alpha mu^2 / 2``."""
         return math.sqrt(2.0) * math.sqrt(self.rho) / _OUTWARD
 
     @property

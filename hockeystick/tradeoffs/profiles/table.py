@@ -14,7 +14,7 @@ from hockeystick._validate import real
 from hockeystick.errors import ParameterError
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
-from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
+from hockeystick.tradeoffs.profiles.profile import Array, CombinedProfile, Profile, ProfileValues
 
 Indices: TypeAlias = NDArray[np.intp]
 
@@ -57,7 +57,6 @@ class TableProfile(Profile):
 
     @property
     def smooth(self) -> bool:
-        """False: it has a breakpoint at every epsilon of the table."""
         return False
 
     @property
@@ -125,23 +124,15 @@ class TableProfile(Profile):
 
 @final
 @dataclass(frozen=True, slots=True)
-class IntervalProfile(Profile):
+class IntervalProfile(CombinedProfile):
     """The lower ends of one profile and the upper ends of another: an interval of profiles."""
 
     low: Profile
     high: Profile
 
     @property
-    def supremum(self) -> float:
-        return self.high.supremum
-
-    @property
-    def smooth(self) -> bool:
-        return self.low.smooth and self.high.smooth
-
-    @property
-    def breakpoints(self) -> Array:
-        return np.union1d(self.low.breakpoints, self.high.breakpoints)
+    def parts(self) -> tuple[Profile, ...]:
+        return self.low, self.high
 
     @property
     def infinity_mass_lower(self) -> float:
@@ -159,7 +150,6 @@ def tradeoff_of_deltas(points: Iterable[tuple[float, float]]) -> TradeOff:
     """Return the trade-off function that several (epsilon, delta) guarantees imply together.
 
     delta is convex in ``e^epsilon`` and falls: the chords through the points bound it from above.
-    The result is at least the largest of the ``f_{epsilon, delta}``.
 
     Guarantees:
         Calling it returns a proven lower end for every mechanism with all of these guarantees;
@@ -190,15 +180,10 @@ def tradeoff_of_deltas(points: Iterable[tuple[float, float]]) -> TradeOff:
     at_zero = delta + (1.0 - delta) * math.tanh(0.5 * epsilon) * (1.0 + _SLACK)
     knots = np.array([0.0, *(e for e, _ in pairs if e > 0.0)])
     upper = np.array([min(at_zero, 1.0), *(d for e, d in pairs if e > 0.0)])
-    knots, lower, upper = _falling(knots, upper)
+    # The least upper end so far, at knots without repetitions.
+    last = np.r_[knots[1:] > knots[:-1], True]
+    knots, upper = knots[last], np.minimum.accumulate(upper)[last]
     # Where delta is 0, no loss is larger.
     largest = float(knots[np.argmin(upper)]) if upper[-1] == 0.0 else math.inf
-    profile = TableProfile(knots, lower, upper, largest, 0.0)
+    profile = TableProfile(knots, np.zeros(knots.size), upper, largest, 0.0)
     return ProfileTradeOff((profile, profile))
-
-
-def _falling(knots: Array, upper: Array) -> tuple[Array, Array, Array]:
-    """Return knots without repetitions, lower ends of 0, and the least upper end so far."""
-    least = np.minimum.accumulate(upper)
-    last = np.r_[knots[1:] > knots[:-1], True]
-    return knots[last], np.zeros(int(last.sum())), least[last]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
 
@@ -39,6 +38,7 @@ from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine, RenyiPoints
 
 # The relative width at which a number counts as known, and the least one that floats can tell.
 _TIGHT: Final = 1e-9
+_ROUNDED: Final = 1.0 - 2.0**-48
 _NO_LARGEST: Final = "its losses have no largest value, or none that is known; try ApproxDP"
 _FAILS: Final = (
     "with a delta above 0 the class holds a release that shows everything with probability delta, "
@@ -57,10 +57,12 @@ def to_pure(source: Mechanism, given: Given) -> PureDP:
         found = to_approx(source, Given())
     except IncompatibleError:
         raise refused(source, "PureDP", _NO_LARGEST) from None
-    result = PureDP(found.epsilon)
-    if found.origin is None:
-        return result
-    return result.because(replace(found.origin, lower=found.origin.lower[:1]))
+    theorem, lower = (found.origin.theorem, found.origin.lower[:1]) if found.origin else ("", ())
+    # The ends of the largest loss of a release differ by no more than readings and round-off.
+    most = 0.0 if isinstance(source, FDP) else found.epsilon * _ROUNDED
+    return proven(
+        PureDP(found.epsilon), theorem, tight=all(low >= most for low in lower), lower=lower
+    )
 
 
 def _by_largest_loss(
@@ -241,32 +243,35 @@ def _line(given: Given) -> str:
 
 def _rho_of_plan(source: Mechanism, given: Given) -> TCDP:
     """Return the line above all divergences or that above many, whichever is lower."""
-    try:
-        found = _rho_by_losses(source, given)
-    except IncompatibleError:
-        if given.omega == math.inf:
-            raise
-        return _rho_by_orders(source, given)
-    if given.omega == math.inf or (found.origin and found.origin.kind == "exact"):
-        return found
-    try:
-        return min(found, _rho_by_orders(source, given), key=lambda one: one.rho)
-    except IncompatibleError:
-        return found
+    rules = (_rho_by_losses,) if given.omega == math.inf else (_rho_by_losses, _rho_by_orders)
+    found: list[TCDP] = []
+    refusals: list[IncompatibleError] = []
+    for rule in rules:
+        try:
+            found.append(rule(source, given))
+        except IncompatibleError as error:
+            refusals.append(error)
+        if found and found[0].origin and found[0].origin.kind == "exact":
+            return found[0]
+    if not found:
+        raise refusals[0]
+    return min(found, key=lambda one: one.rho)
 
 
 def _rho_by_losses(source: Mechanism, given: Given) -> TCDP:
-    known = rho_of(source, given.omega)
+    known, whole = rho_of(source, given.omega), None
     if known is not None and (rho := above(known.value)) < math.inf:
         theorem = (
             "the rho of normal and of bounded losses, sampled or not, adds up: Bun and Steinke "
             "2016, Steinke 2024, Rogers and Steinke 2021"
         )
-        return proven(TCDP(rho, given.omega), theorem, tight=known.exact)
+        whole = proven(TCDP(rho, given.omega), theorem, tight=known.exact)
+        if known.exact or given.omega == math.inf:
+            return whole
     steps = _steps(source, given, to_tcdp)
     if steps is None:
         why_not = "no rho is known to bound all its Renyi divergences"
-        return _by_largest_loss(source, given, to_tcdp, _line(given), why_not)
+        return whole or _by_largest_loss(source, given, to_tcdp, _line(given), why_not)
     rho = evaluated(lambda m: sum(count * m.mpf(one.rho) for one, count in steps))
     theorem = "Bun and Steinke 2016, lemma 1.7: rho adds up"
     return proven(TCDP(rho, given.omega), theorem, tight=False)

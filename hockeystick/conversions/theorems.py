@@ -223,7 +223,7 @@ def _mu_of_rate(epsilon: float, log_rate: Callable[[Any], Any]) -> float:
 
 def quantile_below(log_rate: mpf) -> mpf:
     """Return a number at most ``Phi^-1`` of a rate, by Newton's steps, and verified."""
-    from scipy.special import ndtri_exp
+    from scipy.special import erfcx, ndtri_exp
 
     from hockeystick.numerics.multiprecision import mp
 
@@ -232,7 +232,7 @@ def quantile_below(log_rate: mpf) -> mpf:
 
     x, step, slack = mp.mpf(float(ndtri_exp(float(log_rate)))), mp.one, mp.zero
     while abs(step) > slack:
-        step = excess(x) * mp.ncdf(x) / mp.npdf(x)
+        step = excess(x) * math.sqrt(math.pi / 2.0) * float(erfcx(-float(x) / math.sqrt(2.0)))
         x -= step
         slack = abs(x) * _MARGIN + 2**10 * mp.eps  # beyond what is lost next to a rate of 1/2
     while excess(x - slack) > 0:

@@ -89,9 +89,16 @@ def test_what_allows_everything_implies_nothing(source: Notion, target: str) -> 
 @pytest.mark.parametrize("source", [TCDP(0.3, 3), RenyiDP({3: 1})], ids=str)
 @pytest.mark.parametrize("target", ["TCDP", "RenyiDP", "ZCDP"])
 def test_orders_beyond_the_last_one_are_refused(source: Notion, target: str) -> None:
-    given: dict[str, Any] = {"TCDP": {"omega": 4}, "RenyiDP": {"orders": 3.5}}.get(target, {})
+    beyond: dict[str, dict[str, Any]] = {"TCDP": {"omega": 4}, "RenyiDP": {"orders": 3.5}}
+    given = beyond.get(target, {})
     with pytest.raises(hs.errors.IncompatibleError, match=f"no {target} is .* orders above 3"):
         convert(source, target, **given)
+
+
+def test_a_line_above_divergences_is_above_their_chords() -> None:
+    # K = 1.3 c - 1.2 between the orders 2 and 4, and the line touches it at omega.
+    found = convert(RenyiDP({2: 0.1, 4: 0.9, 8: 1.4}), TCDP, omega=3)
+    assert found.rho == pytest.approx(1.4 / 6, rel=1e-12)
 
 
 def test_without_delta_or_truncation_it_is_the_simpler_notion() -> None:

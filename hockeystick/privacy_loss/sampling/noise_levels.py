@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels import noise_levels, uniform_minorant
+from hockeystick.kernels import noise_levels, sampled_gaussian_contour, uniform_minorant
 from hockeystick.mechanisms import GaussianSequence
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.multiprecision import mp, mpc

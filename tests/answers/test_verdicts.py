@@ -13,8 +13,9 @@ import hockeystick as hs
 from hockeystick.answers import document
 from hockeystick.errors import AnswerError
 from hockeystick.mechanisms import schedules
-from tests.laws.test_laws import DELTA, EPSILON
+from tests.laws.test_laws import DELTA
 
+EPSILON: Final = 0.7
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.2), rate=0.02)
 # What the verifier has a definition of, besides the examples of the laws that it covers.
 PLANS: Final[tuple[hs.Mechanism, ...]] = (
@@ -117,7 +118,7 @@ def places(told: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 QUICK: Final = hs.DPSGD(noise_multiplier=6.0, examples=100, batch_size=100, epochs=10)
 SOLVED: Final = document(hs.calibrate(QUICK, "epochs", hs.ApproxDP(epsilon=2, delta=1e-5)))
-WRONG: Final = None, True, [], {}, "", "nan", "inf", -1, 0, 0.5, 10**400, "x" * 50
+WRONG: Final[tuple[Any, ...]] = None, True, [], {}, "", "nan", "inf", -1, 0, 0.5, 10**400, "x" * 50
 
 
 @pytest.mark.parametrize("told", [document_of(QUICK, "delta"), SOLVED], ids=["answer", "solution"])
@@ -147,13 +148,14 @@ def test_a_word_that_is_not_known_is_never_taken_for_one_that_is() -> None:
 
 def test_what_is_no_answer_is_refused_by_the_name_of_the_field() -> None:
     told = document_of(QUICK, "delta")
-    for broken in (
+    cases: tuple[dict[str, Any], ...] = (
         {"schema": "hockeystick-answer/2"},
         {"upper": "nan"},
         {"lower": -1.0},
         {"at": []},
         {"description": "Gaussian"},
-    ):
+    )
+    for broken in cases:
         (key,) = broken
         for wrong in ({**told, **broken}, {name: told[name] for name in told if name != key}):
             with pytest.raises(AnswerError, match=key):

@@ -36,6 +36,8 @@ _REPEAT: Final = "How often it runs."
 _CALLS: Final[Mapping[str, str]] = {
     "BatchClipped": "BatchClipped(PoissonSubsampled(Gaussian(1.1), 0.01, 'zero-out'), 1000)",
     "Composed": "Composed((Gaussian(1), Gaussian(2)))",
+    "FedAlphaCDP": "FedAlphaCDP(noise_multiplier=15, total_clients=1000, clients_per_round=100, "
+    "examples_per_client=50, batch_size=5, local_steps=100, rounds=100, sampling='poisson')",
     "FedCDP": "FedCDP(noise_multiplier=1, total_clients=100, clients_per_round=10, "
     "examples_per_client=100, batch_size=10, local_steps=10, rounds=10, sampling='two-stage')",
     "GOPA": "GOPA(0.4, 2, Graph.complete(100))",

@@ -14,7 +14,7 @@ from hockeystick.accountants.auto import AUTO
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.profile import profile_of
 from hockeystick.errors import NoGroupFormError, ParameterError
-from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
+from hockeystick.mechanisms import Composed, Mechanism, PriFedSync, Repeated
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated.prifedsync import View
 from hockeystick.notions import FDP
@@ -22,6 +22,7 @@ from hockeystick.numerics import decimal
 from hockeystick.privacy_loss import Composition, GaussianLoss, Terms
 from hockeystick.tradeoffs import (
     GaussianTradeOff,
+    GroupTradeOff,
     MaximumProfile,
     Profile,
     ProfileTradeOff,
@@ -111,7 +112,15 @@ def group_of_release(release: object, size: int) -> TradeOff | None:
         grown = release.for_group(size)
     except NoGroupFormError:
         return None
-    return tradeoff(grown)
+    return None if _is_iterated(grown) else tradeoff(grown)
+
+
+def _is_iterated(plan: Mechanism) -> bool:
+    """Return whether a part is known by f of a group alone: the whole's own is nearer to it."""
+    if isinstance(plan, Composed):
+        return any(map(_is_iterated, plan.parts))
+    inner = plan.inner if isinstance(plan, Repeated) else plan
+    return isinstance(inner, FDP) and isinstance(inner.tradeoff, GroupTradeOff)
 
 
 def _worst(directions: Iterable[Terms]) -> Profile:

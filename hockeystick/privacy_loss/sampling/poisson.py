@@ -49,9 +49,10 @@ sampled Gaussian of rate p, and the one with examples that move the sum both way
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -70,10 +71,11 @@ from hockeystick.mechanisms import (
 from hockeystick.mechanisms.sampling.poisson import RevealedSample
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.rounding import fraction_of
+from hockeystick.numerics.rounding import as_mpf, fraction_of
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
     DominatingPair,
     NoAnalysisError,
     PrivacyLoss,
@@ -88,6 +90,7 @@ from hockeystick.privacy_loss.core.mixtures import (
     observed_mixture,
     two_point_pair,
 )
+from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, JoinedLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
 from hockeystick.privacy_loss.noise.gaussian_mixture import OppositeMixturesLoss, mixture_loss
@@ -98,6 +101,7 @@ from hockeystick.privacy_loss.sampling.sampled import (
     SampledLoss,
 )
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
+from hockeystick.tradeoffs.functions.closed_forms import Masses, Outcomes
 
 # Losses beyond this would overflow once sampled.
 _LARGEST: Final = 1e140
@@ -165,12 +169,31 @@ def _(loss: NoiselessLoss, rate: float | Fraction, removing: bool) -> PrivacyLos
 def _(loss: RandomizedResponsePairLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
     if loss.failure == 1.0:
         return NoiselessLoss(rate, removing)
-    if loss.failure > 0.0:
-        raise NoAnalysisError(
-            "a guarantee that may fail has infinity mass on a sample, with more outcomes "
-            "than are accounted; state the sampled guarantee itself, or the pure part alone"
-        )
-    return SampledAtomsLoss(loss, rate, removing)
+    if loss.failure == 0.0 or rate == 0:
+        return SampledAtomsLoss(loss, rate, removing)
+    if loss.epsilon > LARGEST_EXPONENT:
+        raise NoAnalysisError(f"epsilon {loss.epsilon:g} is too large beside failures")
+    printed, exact = (_sampled_masses(loss, rate, read) for read in (decimal, Fraction))
+    outcomes = Outcomes.within(printed, exact, _TINY)
+    if outcomes is None:
+        raise NoAnalysisError("its masses are out of the reach of floats")
+    pair = dominating_pair_of_outcomes(outcomes)
+    return cast(PrivacyLoss, pair.removing if removing else pair.adding)
+
+
+def _sampled_masses(
+    loss: RandomizedResponsePairLoss, rate: float | Fraction, read: Callable[[Any], Fraction]
+) -> Masses:
+    """Return the masses of Q and of ``q P + (1 - q) Q``, of a response that may fail."""
+    q, failure = read(rate), read(loss.failure)
+    with working_digits(_DIGITS):
+        odds = fraction_of(mp.exp(as_mpf(read(loss.epsilon))))
+    rest = (1 - failure) / (1 + odds)
+    own, other = (
+        (failure, odds * rest, rest, Fraction(0)),
+        (Fraction(0), rest, odds * rest, failure),
+    )
+    return tuple((b, q * a + (1 - q) * b) for a, b in zip(own, other, strict=True))
 
 
 def _replaced_gaussian(inner: Mechanism, rate: float | Fraction) -> DominatingPair:

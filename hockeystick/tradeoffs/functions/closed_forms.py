@@ -276,18 +276,18 @@ class Outcomes:
         totals = [sum(side, Fraction(0)) for side in sides]
         scaled = [[one / all_ for one in side] for side, all_ in zip(sides, totals, strict=True)]
         decimals, floats = (tuple(zip(*two, strict=True)) for two in (scaled[:2], scaled[2:]))
-        return cls._within(decimals, floats, max(abs(total - 1) for total in totals))
+        return cls.within(decimals, floats, max(abs(total - 1) for total in totals))
 
     @classmethod
     def between(cls, corners: Sequence[_Point], others: Sequence[_Point]) -> Outcomes | None:
         """Return the outcomes whose masses are the sides of a polygon, in the two readings."""
         if len(corners) != len(others) or len(corners) > _MOST:
             return None
-        return cls._within(masses_of(corners), masses_of(others), Fraction(0))
+        return cls.within(masses_of(corners), masses_of(others), Fraction(0))
 
     @classmethod
-    def _within(cls, decimal: Masses, binary: Masses, distance: Fraction) -> Outcomes | None:
-        """Return both readings, None where they differ by more than rounding."""
+    def within(cls, decimal: Masses, binary: Masses, distance: Fraction) -> Outcomes | None:
+        """Return both readings, a distance off; None where they differ by more than rounding."""
         for pair in zip(decimal, binary, strict=True):
             for one, two in zip(*pair, strict=True):
                 if (one == 0) != (two == 0):

@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -192,3 +192,26 @@ def test_noises_that_no_cell_tells_apart_are_counted_together(
     runs = [(run.cgf_bounds(needs.c), count) for run, count in loss.runs]
     truth = math.fsum(count * k.midpoint for k, count in runs)
     assert abs(known.midpoint - truth) <= known.radius < 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.004, 0.03])
+def test_samples_of_a_guarantee_that_may_fail_cost_what_its_worst_outcomes_cost(
+    epsilon: float,
+) -> None:
+    """Of (0.3, 1e-4): all outcomes of three samples, added up in 30 digits."""
+    rate, failure = mp.mpf("0.01"), mp.mpf("1e-4")
+    with mp.workdps(30):
+        rest = (1 - failure) / (1 + mp.exp(mp.mpf("0.3")))
+        worst = (failure, 1 - failure - rest, rest, mp.zero)
+        other = worst[::-1]
+        sample = [rate * p + (1 - rate) * q for p, q in zip(worst, other, strict=True)]
+        deltas = [
+            sum(
+                max(mp.fprod(p) - mp.exp(epsilon) * mp.fprod(q), 0)
+                for p, q in zip(product(own, repeat=3), product(beside, repeat=3), strict=True)
+            )
+            for own, beside in ((sample, other), (other, sample))
+        ]
+    plan = hs.PoissonSubsampled(hs.ApproxDP(0.3, 1e-4), 0.01) ** 3
+    found = hs.delta(plan, epsilon=epsilon)
+    assert found.lower <= max(deltas) <= found.upper <= max(deltas) * (1 + 1e-8)

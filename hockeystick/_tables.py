@@ -15,14 +15,7 @@ _Row = TypeVar("_Row")
 
 
 class Rows(tuple[_Row, ...]):
-    """Rows, in their order: a tuple that also is a table.
-
-    Example:
-        >>> import hockeystick as hs
-        >>> rows = hs.compare(hs.Laplace(2), delta=0.1)
-        >>> rows[0].accountant, len(rows)
-        ('closed-form', 13)
-    """
+    """Rows, in their order: a tuple that also is a table."""
 
     __slots__ = ()
 
@@ -45,7 +38,8 @@ class Rows(tuple[_Row, ...]):
 
     def _repr_html_(self) -> str:
         """Return the rows for a notebook; proven ends are rounded outwards."""
-        return as_html(list(map(_cells, self._columns())))
+        rows = self._columns()
+        return as_html([{key: _cell(key, one) for key, one in row.items()} for row in rows])
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -57,17 +51,12 @@ def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return columns
 
 
-def _cells(columns: Mapping[str, Any]) -> dict[str, str]:
-    """Return columns as texts: a lower end rounded down, an upper one up, what else as it is."""
-    rounded = {"lower": at_least, "upper": at_most}
-
-    def text(name: str, value: Any) -> str:
-        if value is None:
-            return ""
-        write = rounded.get(name.rpartition("_")[2]) if isinstance(value, float) else None
-        return str(value) if write is None else write(value)
-
-    return {name: text(name, value) for name, value in columns.items()}
+def _cell(name: str, value: Any) -> str:
+    """Return a value as a text: a lower end rounded down, an upper one up, what else as it is."""
+    write = {"lower": at_least, "upper": at_most}.get(name.rpartition("_")[2])
+    if write is not None and isinstance(value, float):
+        return write(value)
+    return "" if value is None else str(value)
 
 
 def columns_of(answer: Certified | Approximate | None) -> dict[str, Any]:
@@ -90,10 +79,8 @@ def cells_of(answer: Certified | Approximate | None, reason: str) -> tuple[str, 
 def aligned(rows: Sequence[Mapping[str, str]]) -> str:
     lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else []
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    padded = (map(str.ljust, line, widths) for line in lines)
+    return "\n".join("  ".join(line).rstrip() for line in padded)
 
 
 def as_html(rows: Sequence[Mapping[str, str]]) -> str:

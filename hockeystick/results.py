@@ -43,17 +43,13 @@ _WHERE: Final = {
     "delta": ("epsilon", Domain(symbol="eps", low=-math.inf, high=math.inf, typical=(0, 20))),
 }
 
-# Proven ends whose quotient is more than this are far apart.
-_WIDE: Final = 1.01
-
 _Kind = TypeVar("_Kind", bound=type)
 
 
 def no_number(kind: _Kind) -> _Kind:
-    """Return a class of answers, of which ``==`` with a number and ``math.floor`` raise.
+    """Return a class of answers that raises for ``==`` with a number, always False, and floor.
 
-    The one would always be False, and the other round a bound down; Python itself raises a
-    TypeError for ``<`` and arithmetic. Answers hash as before.
+    Python itself raises a TypeError for ``<`` and arithmetic. Answers hash as before.
     """
     same: Callable[[object, object], bool] = vars(kind)["__eq__"]
 
@@ -150,9 +146,8 @@ class Certified(_Answer):
         what ``float(answer)`` returns. An unknown upper end is inf (epsilon, mu) or 1 (delta,
         regret); an unknown lower end is 0.
 
-        ``<``, ``== 2.0``, ``max``, ``round`` and arithmetic raise a TypeError; use ``answer.upper``
-        or ``f"{answer:.3f}"``, which rounds up. ``"%.3f" % answer`` rounds to the nearest, perhaps
-        below what is proven.
+        ``<``, ``== 2.0``, ``max``, ``round`` and arithmetic raise a TypeError. Print by
+        ``f"{answer:.3f}"``, which rounds up; ``"%.3f" % answer`` rounds to the nearest.
 
     Args:
         lower: Proven lower bound, a float; an ``mpmath.mpf`` where more digits were asked for.
@@ -214,8 +209,7 @@ class Certified(_Answer):
     def as_dict(self) -> dict[str, Any]:
         """Return the answer ready for JSON; "at" has the delta of an epsilon by its name.
 
-        Floats stay numbers; inf becomes the string "inf"; the digits of an ``mpmath.mpf`` are kept
-        in a string, rounded outwards (``lower`` down, ``upper`` up).
+        Infinity is the string "inf", the digits of an ``mpmath.mpf`` a string, rounded outwards.
         """
         return self._as_dict(
             "certified",
@@ -232,7 +226,7 @@ class Certified(_Answer):
 
 def is_wide(answer: Certified) -> bool:
     """Return whether the proven ends are further apart than readers of the upper one expect."""
-    return answer.upper > _WIDE * answer.lower
+    return answer.upper > 1.01 * answer.lower
 
 
 @final

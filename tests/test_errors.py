@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick._suggest import hint, same_name
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
     ParameterError,
     PlanFileError,
     UnsupportedError,
+    hint,
+    same_name,
 )
 
 EXAMPLES = (

@@ -31,8 +31,8 @@ from hockeystick.cli.options import OfGroup, Source
 from hockeystick.cli.show import progress
 from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
+from hockeystick.io.codec import Blanks
 from hockeystick.io.plan_file import plan_text
-from hockeystick.io.vocabulary import Blanks
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain

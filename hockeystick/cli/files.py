@@ -15,7 +15,6 @@ from click.core import ParameterSource
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._suggest import same_name
 from hockeystick.answers.cautions import caution_of_delta, reservation
 from hockeystick.answers.registration import BLANK
 from hockeystick.cli import options, show
@@ -24,11 +23,16 @@ from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.options import MISSED, STDIN, Source
 from hockeystick.cli.show import progress
 from hockeystick.cli.sweep import grid_file
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, same_name
 from hockeystick.io import PlanFile
-from hockeystick.io.plan_file import plan_text, problems_in
-from hockeystick.io.templates import plan_schema, template_of, template_of_plan
-from hockeystick.io.vocabulary import RELEASES
+from hockeystick.io.codec import RELEASES
+from hockeystick.io.plan_file import (
+    plan_schema,
+    plan_text,
+    problems_in,
+    template_of,
+    template_of_plan,
+)
 from hockeystick.mechanisms import DPSGD, index
 from hockeystick.mechanisms.structure import first_sentence
 from hockeystick.notions import NOTIONS

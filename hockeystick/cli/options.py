@@ -26,8 +26,8 @@ from hockeystick.conversions import TARGETS
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import PlanFile, parse, parse_plan
 from hockeystick.io.call_text import is_call_text, plan_of_text
+from hockeystick.io.codec import Blanks, parameters_of
 from hockeystick.io.plan_file import MOST_BYTES, content_of, document_of, plan_in, shown
-from hockeystick.io.vocabulary import Blanks, parameters_of
 from hockeystick.mechanisms.base import Plan
 from hockeystick.mechanisms.scope import Fact, unit_of
 from hockeystick.notions import Notion

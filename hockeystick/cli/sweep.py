@@ -25,8 +25,8 @@ from hockeystick.cli.command import command
 from hockeystick.cli.show import WORKERS, processes, progress
 from hockeystick.errors import AnswerError, HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import parse
+from hockeystick.io.codec import refuse_unknown
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
-from hockeystick.io.vocabulary import refuse_unknown
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain

@@ -10,7 +10,7 @@ import hockeystick as hs
 from hockeystick.errors import PlanFileError
 from hockeystick.io import parse, parse_plan
 from hockeystick.io.call_text import is_call_text
-from hockeystick.io.vocabulary import RELEASES
+from hockeystick.io.codec import RELEASES
 from tests.examples import EXAMPLES, documented, made
 
 # Of these a call has what their text does not: a set, or a whole matrix's sensitivity.
@@ -111,7 +111,7 @@ UNKNOWN = "unknown mechanism or notion "
         ("zCDP(1)", f"{UNKNOWN}'zCDP' (did you mean 'ZCDP'?)"),
         ("Linear(end=1)", f"{UNKNOWN}'Linear'"),
         ("np.mechanisms.Gaussian(1)", f"{UNKNOWN}'np.mechanisms.Gaussian'"),
-        ("FDP(1)", "no text can hold a trade-off function"),
+        ("FDP(1)", f"{UNKNOWN}'FDP'; hockeystick init --list has all"),
         ("Gaussian(4) @ 3", "parts[1] must be a mechanism; got 3"),
         ("sqrt(2)", "this is no mechanism"),
         ("Repeated(" * 30 + "Laplace(1)" + ", 2)" * 30, "nested at most 16 deep"),

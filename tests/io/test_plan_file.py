@@ -115,12 +115,12 @@ FILES = [
     (b" ", "needs a table [dpsgd], or [[release]]"),
     (
         "# first\ndelta = 0.001%",
-        "valid TOML: Expected newline or end of document after a statement (at line 2",
+        "valid TOML or JSON: Expected newline or end of document after a statement (at line 2",
     ),
-    ("title = ", "valid TOML: Invalid value (at end of document)"),
+    ("title = ", "valid TOML or JSON: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
-    (b"title = '\xff'", "must be UTF-8 text: "),
-    (DPSGD.encode("utf-16"), "must be UTF-8 text: "),
+    (b"title = '\xff'", "codec can't decode byte"),
+    (DPSGD.encode("utf-16"), "codec can't decode byte"),
     (b"\0" * 100, "valid TOML"),
     (b"#" * 2_000_000, "at most 1 MB long"),
     ("x = " + "[" * 50_000, "nested too deeply"),
@@ -173,10 +173,10 @@ FILES = [
         "[[release]]\nmechanism = 'Gauss'",
         "unknown release[0].mechanism 'Gauss' (did you mean 'Gaus",
     ),
-    ("[[release]]\nmechanism = 'FDP'", "no text can hold a trade-off function; use Python for FDP"),
+    ("[[release]]\nmechanism = 'FDP'", "unknown release[0].mechanism 'FDP'; hockeystick init"),
     ("[[release]]\nmechanism = 'Skellam'", "release[0] needs variance"),
     (FACTORIZATION + "encoder = 'x'", "release[0].encoder must be an Encoder"),
-    (ENCODER, "unknown release[0].encoder.kind None; must be one of matrix, tree, "),
+    (ENCODER, "unknown release[0].encoder.kind None; must be one of tree, "),
     (ENCODER + "kind = 'square_root'", "release[0].encoder needs rounds"),
     (
         ENCODER + "kind = 'square_root'\nrounds = -1",
@@ -247,7 +247,7 @@ def test_odd_numbers_and_names_come_back_from_files_json_and_text(
 
 def test_a_text_that_no_file_can_hold_leaves_the_file_as_it_was(path: Path) -> None:
     hs.save_plan(TRAINING, path)
-    with pytest.raises(hs.errors.PlanFileError, match="no file can hold the text"):
+    with pytest.raises(hs.errors.PlanFileError, match="no file can hold this plan"):
         hs.save_plan(hs.Parallel((hs.Gaussian(2), hs.Laplace(3)), split="\ud800"), path)
     assert hs.load_plan(path).plan == TRAINING
 
@@ -262,8 +262,8 @@ def test_an_encoder_of_a_matrix_is_refused(path: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ({"at": [1, 2]}, "at must be an object"),
-        ({"budget": 3}, "budget must be an object"),
+        ({"at": [1, 2]}, "at and budget must be objects"),
+        ({"budget": 3}, "at and budget must be objects"),
         ({"at": {"delta": "x"}}, "delta must be a number from 0 to 1; got 'x'"),
         ({"at": {"delta": [1]}}, "delta must be a number from 0 to 1"),
         ({"at": {"delta": 10**400}}, "delta must be a number from 0 to 1"),

@@ -126,7 +126,7 @@ FILES = [
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
     ('{"dpsgd": {"rate": 1, "rate": 2}}', "'rate' is there twice"),
     ('{"dpsgd": {"rate": 1, "steps": 1}}', "dpsgd needs noise_multiplier"),
-    ('{"type": "Laplac"}', "unknown type 'Laplac'"),
+    ('{"type": "Laplac"}', "unknown description.type 'Laplac'"),
     ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "unknown key rows"),
     ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
     ('{"description": {}, "group": 3}', "of, and --group 3"),

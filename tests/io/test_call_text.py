@@ -11,19 +11,7 @@ from hockeystick.errors import PlanFileError
 from hockeystick.io import parse, parse_plan
 from hockeystick.io.call_text import is_call_text
 from hockeystick.io.codec import RELEASES
-from tests.examples import EXAMPLES, documented, made
-
-# Of these a call has what their text does not: a set, or a whole matrix's sensitivity.
-UNWRITTEN = {"FDP", "GOPA", "GossipAveraging", "MatrixFactorization"}
-
-
-@pytest.mark.parametrize("plan", EXAMPLES, ids=lambda plan: type(plan).__name__)
-def test_every_mechanism_is_read_from_the_text_that_python_shows_for_it(plan: hs.Mechanism) -> None:
-    if type(plan).__name__ in UNWRITTEN:
-        with pytest.raises(PlanFileError):
-            parse_plan(repr(plan))
-    else:
-        assert parse_plan(repr(plan)) == plan
+from tests.examples import documented, made
 
 
 def test_every_call_of_the_documentation_that_stands_alone_is_read_as_python_reads_it() -> None:

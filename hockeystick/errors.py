@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-_SHOWN_CHARACTERS: Final = 80
-_SHOWN_BITS: Final = 128
 _LISTED: Final = re.compile(r"'([^']+)'")
 
 
@@ -27,7 +25,6 @@ _ALIASES: Final = {
     "replace_one": ("bounded", "substitution", "replace"),
     "zero_out": ("replace_special",),
 }
-_LEAST_ALIKE: Final = 0.7
 
 
 def hint(name: object, names: Iterable[str]) -> str:
@@ -36,7 +33,7 @@ def hint(name: object, names: Iterable[str]) -> str:
         return ""
     text, known = _plain(name), {_plain(one): one for one in names}
     found = [one for one, others in _ALIASES.items() if text in others and one in known]
-    found += difflib.get_close_matches(text, known, n=1, cutoff=_LEAST_ALIKE)
+    found += difflib.get_close_matches(text, known, n=1, cutoff=0.7)
     return f" (did you mean {known[found[0]]!r}?)" if found else ""
 
 
@@ -55,14 +52,14 @@ def _shown(value: object) -> str:
     """Return the value as one short line, whatever it is."""
     if isinstance(value, Decimal):
         return str(value)
-    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+    if isinstance(value, int) and value.bit_length() > 128:
         sign = "a negative integer" if value < 0 else "an integer"
         return f"{sign} of {value.bit_length()} bits"
     try:
         text = " ".join(repr(value).split())
     except Exception:
         return f"an unprintable {type(value).__name__}"
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 class HockeystickError(Exception):

@@ -35,7 +35,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "Fraction": Fraction,
 }
 # What a text has in it that computes a number: a difference may be a date.
-_COMPUTES: Final = re.compile(r"[\d.)]\s*/\s*[\d.(]|\*\*|(?:sqrt|log|ln|exp|Fraction)\(")
+_COMPUTES: Final = re.compile(r"/|\*\*|(?:sqrt|log|ln|exp|Fraction)\(")
 # Keys of texts, in which nothing is computed.
 _TEXTS: Final = ("title", "source", "notes", "split")
 _OPERATORS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {

@@ -80,11 +80,8 @@ KINDS: Final[Mapping[str, Mapping[str, Maker]]] = {
     },
     "schedule": _SCHEDULES,
 }
-_NAMES: Final[Mapping[Any, str]] = {
-    kind: name
-    for known in (RELEASES, _STRATEGIES, _SCHEDULES, _RUN_COUNTS)
-    for name, kind in known.items()
-}
+_KNOWN: Final = {**RELEASES, **_STRATEGIES, **_SCHEDULES, **_RUN_COUNTS}
+_NAMES: Final[Mapping[Any, str]] = {kind: name for name, kind in _KNOWN.items()}
 # Of a DPSGD, one of each pair is given: to set one is to take the other away.
 _PAIRS: Final = (("batch_size", "rate"), ("epochs", "steps"))
 ALTERNATIVES: Final = {one: other for a, b in _PAIRS for one, other in ((a, b), (b, a))}
@@ -391,7 +388,7 @@ def _in_file(value: Any) -> Json:
         if value.strategy is None and value.words != "tree":
             raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
         own = {"kind": "tree"} if value.strategy is None else _in_file(value.strategy)
-        pattern = {"participations": value.participations, "separation": value.separation}
+        pattern = {name: getattr(value, name) for name in ("participations", "separation")}
         often = {name: count for name, count in pattern.items() if count != 1}
         return {**own, "rounds": value.rounds, **often}
     if type(value) not in _NAMES:

@@ -68,11 +68,8 @@ FILES = [
         "# first\ndelta = 0.001%",
         "valid TOML or JSON: Expected newline or end of document after a statement (at line 2",
     ),
-    ("title = ", "valid TOML or JSON: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
     (b"title = '\xff'", "codec can't decode byte"),
-    (DPSGD.encode("utf-16"), "codec can't decode byte"),
-    (b"\0" * 100, "valid TOML"),
     (b"#" * 2_000_000, "at most 1 MB long"),
     ("x = " + "[" * 50_000, "nested too deeply"),
     ("delta = " + "9" * 10_000, "has 10000 digits"),
@@ -81,9 +78,7 @@ FILES = [
         "unknown key zebra; allowed are title, source, notes, delta, epsilon, dpsgd, release",
     ),
     (DPSGD + "delta = 1e-5", "unknown key dpsgd.delta; allowed are noise_multiplier, examples"),
-    (DPSGD + "sigma = 1", "unknown key dpsgd.sigma; allowed are"),
     (DPSGD.replace("steps = 100\n", ""), ": dpsgd: epochs or steps must be given"),
-    (f"{DPSGD}[privacy]\nepsilon = 3", ": unknown key privacy; allowed are title"),
     (f"{DPSGD}[[release]]\nscale = 1", ": unknown release[0].mechanism None; hockeystick init"),
     (
         DPSGD.replace("100", "[1.5, true]"),
@@ -95,10 +90,6 @@ FILES = [
     ("[dpsgd]\nrate = 0.1\nsteps = 9", "dpsgd needs noise_multiplier, a number >= 0 or inf"),
     (DPSGD + "batch_size = 3", "dpsgd: give batch_size or rate, not both; got batch"),
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
-    (
-        "[[release]]\nmechanism = ['Gaussian']",
-        "unknown release[0].mechanism ['Gaussian']; hockeystick init --list has all",
-    ),
     (
         "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nrepeat = 0.5",
         "release[0].repeat must be an integer from 0 to 10^15; got 0.5",
@@ -128,7 +119,6 @@ FILES = [
     ("[[release]]\nmechanism = 'Skellam'", "release[0] needs variance"),
     (FACTORIZATION + "encoder = 'x'", "release[0].encoder must be an Encoder"),
     (ENCODER, "unknown release[0].encoder.kind None; must be one of tree, "),
-    (ENCODER + "kind = 'square_root'", "release[0].encoder needs rounds"),
     (
         ENCODER + "kind = 'square_root'\nrounds = -1",
         "release[0].encoder.rounds must be an integer from 1 to 1000000; got -1",

@@ -45,9 +45,6 @@ _OVERVIEW: Final = """Differential-privacy accounting whose answers are proven i
 PLAN is a plan file (hockeystick init writes one), - for standard input, or a plan as in Python:
 'Laplace(2)**3 @ Gaussian(4)'. NAME=VALUE replaces a number in it, as epochs=30 or parts[1].scale=3;
 without PLAN, they are the numbers of DP-SGD.
-
-Defaults of delta and adjacency: HOCKEYSTICK_DELTA, HOCKEYSTICK_ADJACENCY, or [tool.hockeystick] in
-the nearest pyproject.toml.
 """
 
 
@@ -68,11 +65,12 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from hockeystick.cli.options import source
+        from hockeystick.cli.options import sources
 
         for name in {"plan", "maybe"} & ctx.params.keys():
             words, group = ctx.params.pop(name), ctx.params.pop("group", None)
-            ctx.params["given"] = source(words, group) if words or name == "plan" else None
+            one = words or name == "plan"
+            ctx.params["given"] = sources(words, group, most=1)[0] if one else None
         return super().invoke(ctx)
 
 
@@ -145,15 +143,10 @@ _COMPLETION: Final = "_HOCKEYSTICK_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status.
+    """Run the command and return its exit status, as ``docs/reference/command.md`` has them.
 
-    Edge cases:
-        0 with the answer on standard output; 1 and 3 with an answer that the verifier refutes and
-        does not cover, where it was asked, and 1 with a ledger that is not sound; 2 with one line
-        on standard error and nothing on standard output where the input is wrong; 4 likewise where
-        a ledger's budget does not cover what was asked for; 130 after an interrupt; 141 where
-        whoever reads standard output went away. With ``--json``, standard output has the same as
-        one object, under the key ``error``.
+    Wrong input is one line on standard error. With ``--json``, standard output then has the same as
+    one object, under the key ``error``.
 
     Args:
         arguments: What follows the command's name; the process's own by default.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -34,7 +34,6 @@ from hockeystick.io.vocabulary import Blanks
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
-from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
 from hockeystick.tradeoffs.reading import reading
 
@@ -237,71 +236,51 @@ _READ_AT: Final = (0.1, 0.01, 0.001)
     "hockeystick convert 'RenyiDP({2: 0.5, 8: 1.9})' --to ApproxDP --epsilon 2",
     takes="PLAN to epsilon delta orders group json verbose",
 )
-def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -> None:
-    """Convert to other notions of differential privacy.
+def convert(given: Source, to: str, orders: str | None, **numbers: Any) -> None:
+    """Convert to another notion of differential privacy.
 
     PLAN is a notion, such as 'ZCDP(rho=0.5)' or 'RenyiDP({2: 0.5, 8: 1.9})', or any plan. Every
     number is rounded to the safe side. ApproxDP needs --delta or --epsilon, TCDP and RenyiDP
     --orders.
     """
-    file = given.file()
+    file, needed = given.file(), _NEEDED.get(to, ())
     asked = {name: value for name, value in numbers.items() if value is not None}
-    if orders is not None and to != "TCDP":
-        asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
-    if orders is not None and to in (None, "TCDP"):
+    if orders is not None and to == "TCDP":
         asked["omega"] = parse(orders)
-    if to:
-        found = [_converted(file, to, asked)]
-    else:
-        found = [_said(file, one, asked) for one in hs.conversions.TARGETS]
-    # A notion that is written out is as it is; of a plan it is assumed that it ran.
-    is_stated = given.content is None and isinstance(file.plan, Notion)
-    told = {
-        "version": hs.__version__,
-        "title": file.title,
-        "from": str(file.plan),
-        **(found[0] if to else {"conversions": found}),
-        "adjacency": file.plan.adjacency,
-        "assumptions": () if is_stated else assumptions_of(file.plan),
-    }
-    facts = [(one["to"], _says(one)) for one in found if "none" not in one]
-    because = [("because", f"{x['to']}: {x.get('none') or x['theorem']}") for x in found]
-    show.answer(told, facts, file=file, cautions=found[0]["cautions"] if to else (), more=because)
-
-
-def _said(file: PlanFile, to: str, asked: dict[str, Any]) -> dict[str, Any]:
-    its = {name: value for name, value in asked.items() if name in _NEEDED.get(to, ())}
-    try:
-        return _converted(file, to, its)
-    except (click.UsageError, hs.errors.IncompatibleError, hs.errors.UnsupportedError) as error:
-        return {"to": to, "none": str(error)}
-
-
-def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]:
-    needed = _NEEDED.get(to, ())
+    elif orders is not None:
+        asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
     for name in needed:  # what is not given is the file's
         held = getattr(file, name, None)
-        if given.keys().isdisjoint(needed) and held is not None:
-            given[name] = held
-    if needed and given.keys().isdisjoint(needed):
+        if asked.keys().isdisjoint(needed) and held is not None:
+            asked[name] = held
+    if needed and asked.keys().isdisjoint(needed):
         flags = " or ".join(f"--{name}" for name in needed).replace("omega", "orders")
         raise click.UsageError(f"{to} needs {flags}")
     with progress(f"converting to {to}"):
-        result = hs.convert(file.plan, to, **given)
+        result = hs.convert(file.plan, to, **asked)
         lower = hs.conversions.lower_ends(file.plan, result)
     numbers, origin = _numbers(result), result.origin
     pairs: Any = numbers.get("divergences") or numbers.items()
     ends = zip(pairs, lower, strict=False)
-    least: Any = [[name, low] for (name, _), low in ends if name not in given]
+    least: Any = [[name, low] for (name, _), low in ends if name not in asked]
     least = {"divergences": least} if isinstance(result, hs.RenyiDP) else dict(least)
-    return {
+    # A notion that is written out is as it is; of a plan it is assumed that it ran.
+    is_stated = given.content is None and isinstance(file.plan, Notion)
+    told: dict[str, Any] = {
+        "version": hs.__version__,
+        "title": file.title,
+        "from": str(file.plan),
         "to": type(result).__name__,
         "result": numbers,
         "lower": least if lower else None,
         "kind": origin.kind if origin else "bound",
         "theorem": origin.theorem if origin else "",
         "cautions": hs.answers.conversion_cautions(result, file.plan, lower),
+        "adjacency": file.plan.adjacency,
+        "assumptions": () if is_stated else assumptions_of(file.plan),
     }
+    facts, because = [(told["to"], _says(told))], [("because", told["theorem"])]
+    show.answer(told, facts, file=file, cautions=told["cautions"], more=because)
 
 
 def _numbers(result: Notion) -> dict[str, Any]:
@@ -493,14 +472,12 @@ _SHOWN: Final = {"found", "claimed", "rates"}
 
 @command(
     "hockeystick tradeoff 'Gaussian(4)' --fpr 0.01",
-    "hockeystick tradeoff plan.toml 'Gaussian(1)'",
-    takes="PLANS fpr group out force json verbose",
-    out="Draw the curves: a new .svg, .png or .pdf file.",
+    "hockeystick tradeoff plan.toml epochs=30",
+    takes="PLAN fpr group out force json verbose",
+    out="Draw the curve: a new .svg, .png or .pdf file.",
 )
-def tradeoff(
-    words: tuple[str, ...], fpr: str | None, group: Any, out: str | None, force: bool
-) -> None:
-    """Print what an attacker could learn of plans.
+def tradeoff(given: Source, fpr: str | None, out: str | None, force: bool) -> None:
+    """Print what an attacker could learn of a plan.
 
     At each false positive rate, the largest true positive rate of any attack that tells whether a
     record was used, and the smallest false negative rate; all proven.
@@ -511,51 +488,36 @@ def tradeoff(
     path = None if out is None else show.out_path(out, FORMATS, force)
     if path is not None:
         require_matplotlib()
-    given = options.sources(words, group)
-    files = [one.file() for one in given]
-    titles = [file.title or one.name for file, one in zip(files, given, strict=True)]
-    labels = titles if len({*titles}) == len(titles) else [one.name for one in given]
+    file = given.file()
+    label = file.title or given.name
     with progress("computing the trade-off"):
-        curves = [hs.tradeoff(file.plan) for file in files]
-        known = zip(labels, files, curves, strict=True)
-        told = [_curve_told(*one, rates, read_at) for one in known]
+        f = hs.tradeoff(file.plan)
+        ends = list(zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True))
+        told: dict[str, Any] = {
+            "label": label,
+            **show.heading(file),
+            "adjacency": file.plan.adjacency,
+            "assumptions": list(assumptions_of(file.plan)),
+            "rates": [{"fpr": fpr, "tpr_upper": tpr, "fnr_lower": fnr} for fpr, tpr, fnr in ends],
+            "advantage_upper": float(f.advantage),
+            "bayes_error_lower": float(f.bayes_error(_PRIOR)),
+            "prior": _PRIOR,
+            "reading": reading(read_at, f.power(read_at)),
+        }
         if path is not None:
-            title = files[0].title if len(files) == 1 else None
             with show.whole(path, force) as part:
-                plot(*curves, labels=labels, path=part, fpr=read_at, title=title)
-    facts: list[show.Fact] = []
-    first = ["plan"] if len(files) > 1 else []
-    found = show.empty_table(*first, ">at FPR", ">TPR at most", ">FNR at least")
-    for one in told:
-        label = [one["label"]] if first else []
-        error = f"Bayes error at least {at_least(one['bayes_error_lower'])} at prior 1/2"
-        facts += [("plan", text) for text in label]
-        facts.append(("reading", f"{one['reading']}."))
-        facts.append(("advantage", f"at most {at_most(one['advantage_upper'])}; {error}"))
-        for row in one["rates"]:
-            numbers = plain(row["fpr"]), at_most(row["tpr_upper"]), at_least(row["fnr_lower"])
-            found.add_row(*map(show.one_line, (*label, *numbers)))
-    facts.append(("written to", out or ""))
-    held = list(dict.fromkeys(text for one in told for text in one["assumptions"]))
-    whole = {"version": hs.__version__, "plans": told, "plot": out}
-    show.answer(whole, facts, found, file=None if first else files[0], assumptions=held)
-
-
-def _curve_told(
-    label: str, file: PlanFile, f: TradeOff, rates: Sequence[float], read_at: float
-) -> dict[str, Any]:
-    ends = zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True)
-    return {
-        "label": label,
-        **show.heading(file),
-        "adjacency": file.plan.adjacency,
-        "assumptions": list(assumptions_of(file.plan)),
-        "rates": [{"fpr": fpr, "tpr_upper": tpr, "fnr_lower": fnr} for fpr, tpr, fnr in ends],
-        "advantage_upper": float(f.advantage),
-        "bayes_error_lower": float(f.bayes_error(_PRIOR)),
-        "prior": _PRIOR,
-        "reading": reading(read_at, f.power(read_at)),
-    }
+                plot(f, labels=[label], path=part, fpr=read_at, title=file.title)
+    found = show.empty_table(">at FPR", ">TPR at most", ">FNR at least")
+    for rate, most, least in ends:
+        found.add_row(plain(rate), at_most(most), at_least(least))
+    error = f"Bayes error at least {at_least(told['bayes_error_lower'])} at prior 1/2"
+    facts: list[show.Fact] = [
+        ("reading", f"{told['reading']}."),
+        ("advantage", f"at most {at_most(told['advantage_upper'])}; {error}"),
+        ("written to", out or ""),
+    ]
+    whole = {"version": hs.__version__, "plans": [told], "plot": out}
+    show.answer(whole, facts, found, file=file, assumptions=told["assumptions"])
 
 
 @command(
@@ -578,9 +540,6 @@ def audit(scores: str, given: Source | None, delta: Any, confidence: Any, one_ru
 
     file = given and given.file()
     at = delta if delta is not None else file and file.delta
-    if file is None and at is None:
-        allowed = _validate.PARAMETERS["delta"].allowed
-        raise click.UsageError(f"Give a plan, --delta, or both; delta must be {allowed}")
     at = None if at is None else _validate.real("delta", at)
     asked: dict[str, Any] = {"confidence": confidence, "in_one_run": one_run}
     attack = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)

@@ -24,8 +24,8 @@ COMMANDS: Final = {
     "epsilon": "Print the epsilon that a plan costs at a delta.",
     "delta": "Print the delta that a plan costs at an epsilon.",
     "solve": "Print the value of one parameter that just meets a target.",
-    "convert": "Convert to other notions of differential privacy.",
-    "tradeoff": "Print what an attacker could learn of plans.",
+    "convert": "Convert to another notion of differential privacy.",
+    "tradeoff": "Print what an attacker could learn of a plan.",
     "compare": "Print what each accountant says of a plan.",
     "sweep": "Ask one question at every cell of a grid.",
     "report": "Write a page for the person who has to approve a release.",
@@ -65,12 +65,11 @@ class _Command(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from hockeystick.cli.options import sources
+        from hockeystick.cli.options import source
 
         for name in {"plan", "maybe"} & ctx.params.keys():
             words, group = ctx.params.pop(name), ctx.params.pop("group", None)
-            one = words or name == "plan"
-            ctx.params["given"] = sources(words, group, most=1)[0] if one else None
+            ctx.params["given"] = source(words, group) if words or name == "plan" else None
         return super().invoke(ctx)
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -204,7 +203,8 @@ def report(
         plan=file.plan,
         delta=at.value,
         **about,
-        **_shown_file(given),
+        file_name="plan.toml" if given.text == STDIN else os.path.basename(given.text),
+        file_content=given.content,
         commands=(shlex.join(["hockeystick", "epsilon", *given.words, "--delta", repr(at.value)]),),
         budget=limit,
         verify=verify,
@@ -220,15 +220,6 @@ def report(
     facts += [(label, text) for label, text, _ in found]
     status = next((one for _, _, one in found if one), 0)
     show.answer({}, facts, cautions=made.findings.cautions, status=status)
-
-
-def _shown_file(given: Source) -> dict[str, Any]:
-    """Return the plan file that a page shows: of JSON, one that has its plan."""
-    content, name = given.content, os.path.basename(given.text)
-    if content is not None and content.lstrip().startswith(b"{"):
-        content, name = plan_text(replace(given, values={}).file()).encode(), "plan.toml"
-    name = "plan.toml" if given.text == STDIN else name
-    return {} if content is None else {"file_name": name, "file_content": content}
 
 
 def _found(findings: Findings) -> Iterator[tuple[str, str, int]]:

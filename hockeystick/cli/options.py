@@ -86,7 +86,7 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "schema": _flag("--schema", "Print the JSON schema of plan files, for editors."),
     "short": _form("--short", "Print only the number, rounded to its safe side."),
     "target": _text("--target", "TARGET", "Or a notion or attack, as 'GDP(1)'."),
-    "to": _text("--to", "NAME", f"One of {', '.join(TARGETS)}; by default all of them."),
+    "to": _text("--to", "NAME", f"One of {', '.join(TARGETS)}.", required=True),
     "tolerance": _number("--tolerance", "TOL", "Relative width to go for."),
     "verbose": _form("-v --verbose", "Print all that is known of the answer."),
     "verify": _flag("--verify", "Have the answer verified by a second program."),
@@ -105,7 +105,6 @@ ARGUMENTS: Final[Mapping[str, dict[str, Any]]] = {
     "NEW": {"param_decls": ["file"], "metavar": "[FILE]", "default": "plan.toml"},
     "PLAN": {"param_decls": ["plan"], "nargs": -1, "metavar": "[PLAN] [NAME=VALUE]..."},
     "[PLAN]": {"param_decls": ["maybe"], "nargs": -1, "metavar": "[PLAN] [NAME=VALUE]..."},
-    "PLANS": {"param_decls": ["words"], "nargs": -1, "metavar": "[PLAN]... [NAME=VALUE]..."},
     "SCORES": {"param_decls": ["scores"], "metavar": "SCORES"},
 }
 
@@ -256,8 +255,8 @@ class Source:
         return replace(file, plan=grown if alone else OfGroup(file.plan, self.group))
 
 
-def sources(words: Sequence[str], group: Any = None, most: int | None = None) -> list[Source]:
-    """Return the plans of a command's words, each with all NAME=VALUE, or raise."""
+def source(words: Sequence[str], group: Any = None) -> Source:
+    """Return the plan of a command's words, with all NAME=VALUE, or raise."""
     texts: list[str] = []
     values: dict[str, str] = {}
     for word in words:
@@ -271,9 +270,9 @@ def sources(words: Sequence[str], group: Any = None, most: int | None = None) ->
         values[name] = found[2].strip()
     if not words:
         raise click.UsageError(_HOW)
-    if most is not None and len(texts) > most:
+    if len(texts) > 1:
         raise click.UsageError(f"one plan is wanted, and NAME=VALUE; got {' and '.join(texts)}")
-    return [Source.of(text, values, group) for text in texts or [_TRAINING]]
+    return Source.of(texts[0] if texts else _TRAINING, values, group)
 
 
 def notion(text: str) -> Notion:

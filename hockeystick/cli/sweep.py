@@ -71,7 +71,7 @@ class FileQuestion:
             **self.asked,
             **{name: cell[name] for name in _BESIDE if name in cell},
         }
-        at = {name: asked.pop(name) for name in self.needed}
+        at = {name: asked.pop(name) for name in _NEEDED.get(self.find, _AT)}
         told: dict[str, Any] = {"quantity": self.find, **at, "adjacency": plan.adjacency}
         if isinstance(plan, DPSGD) and self.find in _STEPS_STAY:
             told["total_steps"] = plan.total_steps
@@ -88,11 +88,6 @@ class FileQuestion:
         columns = sweeps.columns_of(found, cell)
         columns |= {name: value for name, value in told.items() if name not in cell}
         return columns | {sweeps.CAUTION: " ".join(one.text for one in cautions) or None}
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """What says where to ask."""
-        return _NEEDED.get(self.find, _AT)
 
     def plan(self, cell: Mapping[str, Any]) -> hs.Mechanism:
         """Return the file's plan with the parameters of one cell in place."""
@@ -148,11 +143,11 @@ def grid_file(content: bytes) -> GridFile:
         else _validate.real(name, value)
         for name, value in {**top, **asked}.items()
     }
-    question = FileQuestion(plan, find, checked)
+    question, needed = FileQuestion(plan, find, checked), _NEEDED.get(find, _AT)
     for name in dict.fromkeys((*_AT, find)):
-        if name in question.needed and name not in {**grid, **checked}:
+        if name in needed and name not in {**grid, **checked}:
             raise PlanFileError(f"[ask] or [grid] needs {name}, to find {find}")
-        if name not in question.needed and name in {**grid, **asked}:
+        if name not in needed and name in {**grid, **asked}:
             place = "[grid]" if name in grid else "[ask]"
             raise PlanFileError(f"{place} cannot have {name}, which is what to find")
     _check_plan(question, grid)

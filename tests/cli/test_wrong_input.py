@@ -65,7 +65,7 @@ WRONG = [
     ("verify cut.json", "the answer is not JSON: Unterminated string"),
     ("check", "Give plan files, or --schema alone"),
     ("explore --port 70000", "port must be an integer from 0 to 65535; got 70000"),
-    ("audit scores.npz", "Give a plan, --delta, or both; delta must be a number from 0 to 1"),
+    ("audit scores.npz", "delta must be given where no plan is"),
     ("ledger status lost", "dataset must be one of this ledger: 'census'"),
     ("ledger reserve census", "Give a plan file, a plan as"),
     ("ledger commit census lost", "key must be that of a reservation"),

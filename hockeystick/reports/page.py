@@ -102,7 +102,7 @@ class Report:
         """An entry for the registry of deployments."""
         told = self.findings.subject
         about = {"title": told.title, "source": told.source, "notes": told.notes}
-        return registration(self.answer, told.described, delta=told.delta, **about)
+        return registration(self.answer, told.plan, delta=told.delta, **about)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which is replaced if it exists, and return its path."""

@@ -141,7 +141,7 @@ def _document_of_json(text: str) -> dict[str, Any]:
     if isinstance(old, dict) and old.get("mechanism") == "OfGroup":
         group = old.get("size")
     if group is not None:
-        raise PlanFileError(f"this answer is for a group: give its plan, and --group {group}")
+        raise PlanFileError(f"this answer is for a group: give what it is of, and --group {group}")
     at, budget = (document.get(key) or {} for key in ("at", "budget"))
     if not (isinstance(at, dict) and isinstance(budget, dict)):
         raise PlanFileError("at and budget must be objects")

@@ -15,16 +15,5 @@ import lazy_loader
 __getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # The rest of the rooms are there by name, and no import with a star takes them.
-_ROOMS = {
-    "accountants",
-    "adapters",
-    "answers",
-    "audit",
-    "conversions",
-    "io",
-    "ledger",
-    "privacy_loss",
-    "results",
-    "schedules",
-}
-__all__ = [name for name in _names if name not in _ROOMS | {"__version__"}]
+_ROOMS = "accountants adapters answers audit conversions io ledger privacy_loss results schedules"
+__all__ = [name for name in _names if name not in ("__version__", *_ROOMS.split())]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-_INTERRUPTED = 130
-
 
 def main() -> int:
     """Run the command and return its exit status, also where an import is interrupted."""
@@ -15,7 +13,7 @@ def main() -> int:
         return answered()
     except KeyboardInterrupt:
         sys.stderr.write("hockeystick: interrupted\n")
-        return _INTERRUPTED
+        return 130
 
 
 if __name__ == "__main__":

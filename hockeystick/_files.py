@@ -37,10 +37,9 @@ def check_path(path: str | os.PathLike[str], name: str) -> None:
 def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO:
     """Return a file, made where there is none, that nobody else locks until it is closed.
 
-    The lock is that of what was opened here (``flock``), and not the process's (``lockf``): a
-    second one in the same process is refused as well, and closing another descriptor of the same
-    file does not end it. A forked process would hold it too, and after its parent's death alone:
-    it closes its copy at once. So the process that opened the file holds it, until it ends.
+    The lock is that of what was opened here (``flock``), not the process's (``lockf``): a second
+    one in the same process is refused too, and closing another descriptor does not end it. A forked
+    process closes its copy at once: the process that opened the file alone holds it.
 
     Raises:
         ParameterError: If it is locked, or cannot be, or is no file; of that name.

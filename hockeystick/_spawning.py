@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 
 class _Worker(SpawnProcess):
-    """A process that is started without interrupts, so that none stops it while it imports."""
-
     def start(self) -> None:
         """Start it; what interrupts this process meanwhile waits until then."""
         if not hasattr(signal, "pthread_sigmask"):

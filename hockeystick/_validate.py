@@ -137,23 +137,20 @@ def probability(name: str, value: object) -> float | Fraction:
 
 
 def has_several(value: object) -> TypeGuard[Iterable[Any]]:
-    """Return whether a value can be gone through; an array of no dimension says so, and cannot."""
+    """Return whether a value can be gone through; an array of no dimension cannot."""
     return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
-def reals(name: str, values: object, domain: Domain) -> tuple[float, ...]:
+def reals(name: str, values: Any, domain: Domain) -> tuple[float, ...]:
     """Return values as floats, at least one, or raise for the first that is outside the domain."""
-    allowed = f"one or more numbers, each {domain.allowed}"
-    if isinstance(values, str) or not has_several(values):
-        raise ParameterError(name, values, allowed)
-    given = values if isinstance(values, np.ndarray) else tuple(values)
-    if len(given) == 0:
-        raise ParameterError(name, values, allowed)
+    several = has_several(values) and not isinstance(values, str)
+    given: Any = values if isinstance(values, np.ndarray) or not several else tuple(values)
+    if not several or len(given) == 0:
+        raise ParameterError(name, values, f"one or more numbers, each {domain.allowed}")
     # Millions of floats are compared at once; whatever else there is, one by one.
     if isinstance(given, np.ndarray) or all(type(value) is float for value in given):
         array = np.asarray(given)
-        inside = array.ndim == 1 and array.dtype == np.float64 and domain.contains_all(array)
-        if inside:
+        if array.ndim == 1 and array.dtype == np.float64 and domain.contains_all(array):
             return tuple(array.tolist())
     return tuple(real(name, value, domain) for value in given)
 

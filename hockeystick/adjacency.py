@@ -18,8 +18,6 @@ class Adjacency(WordEnum):
         >>> from hockeystick import Adjacency
         >>> Adjacency("zero-out") is Adjacency.ZERO_OUT
         True
-        >>> print(Adjacency.ZERO_OUT)
-        zero-out
     """
 
     ADD_REMOVE = "add-remove"

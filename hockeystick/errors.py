@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final
 
-from hockeystick._suggest import hint
-
-_SHOWN_CHARACTERS: Final = 80
-_SHOWN_BITS: Final = 128
 _LISTED: Final = re.compile(r"'([^']+)'")
+
+
+# What papers and other libraries call parameters and neighbours.
+_ALIASES: Final = {
+    "noise_multiplier": ("sigma", "z", "noise"),
+    "scale": ("noise",),
+    "epsilon": ("eps",),
+    "rate": ("q", "sample_rate", "sampling_probability"),
+    "examples": ("n", "num_examples"),
+    "steps": ("t", "num_steps"),
+    "rounds": ("t", "num_steps"),
+    "batch_size": ("lot_size", "batch"),
+    "add_remove": ("add_or_remove", "unbounded"),
+    "replace_one": ("bounded", "substitution", "replace"),
+    "zero_out": ("replace_special",),
+}
+
+
+def hint(name: object, names: Iterable[str]) -> str:
+    """Return which of the names is meant, to follow an error; nothing if none is near."""
+    if not isinstance(name, str):
+        return ""
+    text, known = _plain(name), {_plain(one): one for one in names}
+    found = [one for one, others in _ALIASES.items() if text in others and one in known]
+    found += difflib.get_close_matches(text, known, n=1, cutoff=0.7)
+    return f" (did you mean {known[found[0]]!r}?)" if found else ""
+
+
+def same_name(value: object, names: Iterable[str]) -> object:
+    """Return the name that differs from a text in capitals and dashes alone, else the text."""
+    if not isinstance(value, str):
+        return value
+    return {_plain(one): one for one in names}.get(_plain(value), value)
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("-", "_")
 
 
 def _shown(value: object) -> str:
     """Return the value as one short line, whatever it is."""
     if isinstance(value, Decimal):
         return str(value)
-    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+    if isinstance(value, int) and value.bit_length() > 128:
         sign = "a negative integer" if value < 0 else "an integer"
         return f"{sign} of {value.bit_length()} bits"
     try:
         text = " ".join(repr(value).split())
     except Exception:
         return f"an unprintable {type(value).__name__}"
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 class HockeystickError(Exception):

@@ -1,19 +1,20 @@
-"""What an accountant answers: a proven interval, or an approximation that says it is one."""
+"""What an accountant answers: a proven interval, or an approximation that says so; rows of them."""
 
 from __future__ import annotations
 
 import html
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
+from importlib import import_module
 from numbers import Number
 from typing import Any, Final, Literal, NoReturn, TypeVar, final
 
 from hockeystick._validate import PARAMETERS, Domain, choice, one_of, real
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import ParameterError
+from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.numerics.numerals import (
     at_least,
     at_most,
@@ -43,17 +44,14 @@ _WHERE: Final = {
     "delta": ("epsilon", Domain(symbol="eps", low=-math.inf, high=math.inf, typical=(0, 20))),
 }
 
-# Proven ends whose quotient is more than this are far apart.
-_WIDE: Final = 1.01
-
 _Kind = TypeVar("_Kind", bound=type)
+_Row = TypeVar("_Row")
 
 
 def no_number(kind: _Kind) -> _Kind:
-    """Return a class of answers, of which ``==`` with a number and ``math.floor`` raise.
+    """Return a class of answers that raises for ``==`` with a number, always False, and floor.
 
-    The one would always be False, and the other round a bound down; Python itself raises a
-    TypeError for ``<`` and arithmetic. Answers hash as before.
+    Python itself raises a TypeError for ``<`` and arithmetic. Answers hash as before.
     """
     same: Callable[[object, object], bool] = vars(kind)["__eq__"]
 
@@ -150,9 +148,8 @@ class Certified(_Answer):
         what ``float(answer)`` returns. An unknown upper end is inf (epsilon, mu) or 1 (delta,
         regret); an unknown lower end is 0.
 
-        ``<``, ``== 2.0``, ``max``, ``round`` and arithmetic raise a TypeError; use ``answer.upper``
-        or ``f"{answer:.3f}"``, which rounds up. ``"%.3f" % answer`` rounds to the nearest, perhaps
-        below what is proven.
+        ``<``, ``== 2.0``, ``max``, ``round`` and arithmetic raise a TypeError. Print by
+        ``f"{answer:.3f}"``, which rounds up; ``"%.3f" % answer`` rounds to the nearest.
 
     Args:
         lower: Proven lower bound, a float; an ``mpmath.mpf`` where more digits were asked for.
@@ -214,8 +211,7 @@ class Certified(_Answer):
     def as_dict(self) -> dict[str, Any]:
         """Return the answer ready for JSON; "at" has the delta of an epsilon by its name.
 
-        Floats stay numbers; inf becomes the string "inf"; the digits of an ``mpmath.mpf`` are kept
-        in a string, rounded outwards (``lower`` down, ``upper`` up).
+        Infinity is the string "inf", the digits of an ``mpmath.mpf`` a string, rounded outwards.
         """
         return self._as_dict(
             "certified",
@@ -232,7 +228,7 @@ class Certified(_Answer):
 
 def is_wide(answer: Certified) -> bool:
     """Return whether the proven ends are further apart than readers of the upper one expect."""
-    return answer.upper > _WIDE * answer.lower
+    return answer.upper > 1.01 * answer.lower
 
 
 @final
@@ -285,3 +281,91 @@ def _exact_number(name: str, value: float, quantity: Answered) -> float:
 def _jsonable(value: float, rounded: Callable[[float, int], str]) -> float | str:
     """Return a float as it is, inf and an mpf as text."""
     return rounded(value, digits_held(value)) if value == math.inf or is_mpf(value) else value
+
+
+class Rows(tuple[_Row, ...]):
+    """Rows, in their order: a tuple that also is a table."""
+
+    __slots__ = ()
+
+    def to_dataframe(self) -> Any:
+        """Return the rows as a ``pandas.DataFrame``, one column for each thing that they say.
+
+        Raises:
+            HockeystickError: If pandas is not installed.
+        """
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            message = "data frames need pandas: pip install 'hockeystick[pandas]'"
+            raise HockeystickError(message) from None
+        return pandas.DataFrame(self._columns())
+
+    def _columns(self) -> list[dict[str, Any]]:
+        rows: Any = self
+        return [flat(row.as_dict()) for row in rows]
+
+    @property
+    def _cells(self) -> list[dict[str, str]]:
+        """The rows as texts; proven ends are rounded outwards."""
+        rows = self._columns()
+        return [{key: _cell(key, one) for key, one in row.items()} for row in rows]
+
+    def _repr_html_(self) -> str:
+        return as_html(self._cells)
+
+
+def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a row without rows inside of it: what is in one has its name in front."""
+    columns: dict[str, Any] = {}
+    for name, value in row.items():
+        inner = flat(value, f"{prefix}{name}_") if isinstance(value, Mapping) else None
+        columns |= {f"{prefix}{name}": value} if inner is None else inner
+    return columns
+
+
+def _cell(name: str, value: Any) -> str:
+    """Return a value as a text: a lower end rounded down, an upper one up, what else as it is."""
+    write = {"lower": at_least, "upper": at_most}.get(name.rpartition("_")[2])
+    if write is not None and isinstance(value, float):
+        return write(value)
+    return "" if value is None else str(value)
+
+
+def columns_of(answer: Certified | Approximate | None) -> dict[str, Any]:
+    """Return an answer as columns: its three numbers, the middle one of which proves nothing."""
+    if isinstance(answer, Certified):
+        return {"lower": answer.lower, "estimate": answer.estimate, "upper": answer.upper}
+    return {"lower": None, "estimate": None if answer is None else answer.value, "upper": None}
+
+
+def cells_of(answer: Certified | Approximate | None, reason: str) -> tuple[str, str]:
+    """Return an answer as two cells: the number to quote, rounded up, and what is proven."""
+    if answer is None:
+        return "", reason
+    if isinstance(answer, Approximate):
+        return f"~ {nearest(answer.value)}", "approximation, no guarantee"
+    lower, upper = interval(answer.lower, answer.upper)
+    return headline(answer.lower, answer.upper), f"proven in [{lower}, {upper}]"
+
+
+def aligned(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return rows as a text, the columns aligned."""
+    lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else []
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = (map(str.ljust, line, widths) for line in lines)
+    return "\n".join("  ".join(line).rstrip() for line in padded)
+
+
+def as_html(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return rows as a table in HTML."""
+    # Notebooks put texts to the right; "~ 1.1" is not to be broken into two lines.
+    style = ' style="text-align:left"'
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        texts = (html.escape(one).replace("~ ", "~&nbsp;") for one in cells)
+        return f"<tr>{''.join(f'<{tag}{style}>{one}</{tag}>' for one in texts)}</tr>"
+
+    head = line(tuple(rows[0]), "th") if rows else ""
+    body = "".join(line(tuple(row.values()), "td") for row in rows)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"

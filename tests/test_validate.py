@@ -1,6 +1,8 @@
-"""Checks of values by name: what is accepted, what it becomes, and what is said when it is not."""
+"""Checks of values by name: what is accepted, what it becomes, and the errors for what is not."""
 
+import copy
 import math
+import pickle
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -9,9 +11,10 @@ import mpmath
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick._validate import MAX_COUNT, PARAMETERS, choice, count, real
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import ParameterError
+from hockeystick.errors import HockeystickError, ParameterError, UnsupportedError, hint, same_name
 
 COUNTS = sorted(name for name, domain in PARAMETERS.items() if domain.high == MAX_COUNT)
 NOT_NUMBERS = [
@@ -99,3 +102,69 @@ def test_an_adjacency_is_accepted_as_member_and_as_text(member: Any) -> None:
     assert choice("adjacency", member, Adjacency) is member
     assert choice("adjacency", str(member), Adjacency) is member
     assert choice("adjacency", np.str_(member), Adjacency) is member
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ParameterError("rate", 1.5, "a number from 0 to 1"),
+        UnsupportedError("rdp", "parts[1] (Gaussian)", "there is no analysis"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_every_error_is_caught_by_the_base_and_survives_pickle_and_copy(error: Any) -> None:
+    assert isinstance(error, HockeystickError)
+    for twin in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+        assert (type(twin), str(twin), vars(twin)) == (type(error), str(error), vars(error))
+
+
+class _Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (10**40, "an integer of 133 bits"),
+        (-(10**5000), "a negative integer of 16610 bits"),
+        ((10**5000,), "an unprintable tuple"),
+        (_Unprintable(), "an unprintable _Unprintable"),
+        ("x" * 1000, "'" + "x" * 76 + "..."),
+        ("two\nlines", r"'two\nlines'"),
+        (2**127, str(2**127)),
+    ],
+    ids=["big", "negative", "nested", "unprintable", "long", "newline", "not-so-big"],
+)
+def test_the_value_is_shown_in_one_short_line_whatever_it_is(value: Any, shown: Any) -> None:
+    assert str(ParameterError("rate", value, "small")) == f"rate must be small; got {shown}"
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "found"),
+    [
+        ("noise_multiplyer", ["noise_multiplier", "rate"], "noise_multiplier"),
+        ("sigma", ["noise_multiplier", "rate"], "noise_multiplier"),
+        ("T", ["rate", "steps"], "steps"),
+        ("n", ["rate"], None),
+        ("unbounded", ["add-remove", "replace-one"], "add-remove"),
+        ("Batch-Size", ["batch_size"], "batch_size"),
+        ("xyz", ["rate", "steps"], None),
+    ],
+)
+def test_the_name_that_is_meant_is_found(name: str, names: list[str], found: str | None) -> None:
+    assert hint(name, names) == ("" if found is None else f" (did you mean {found!r}?)")
+
+
+def test_capitals_and_dashes_make_no_other_name() -> None:
+    assert same_name("zcdp", ["PureDP", "ZCDP"]) == "ZCDP"
+    assert same_name("Closed_Form", ["closed-form"]) == "closed-form"
+    assert same_name("rho", ["ZCDP"]) == "rho"
+    assert same_name(3, ["3"]) == 3
+
+
+def test_an_error_names_what_is_near() -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"\(did you mean 'poisson'\?\)"):
+        hs.DPSGD(rate=0.1, steps=9, noise_multiplier=1, sampling="poison")
+    with pytest.raises(AttributeError, match="nothing"):
+        hs.nothing  # type: ignore[attr-defined]  # noqa: B018

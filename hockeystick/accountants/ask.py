@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick import _validate
-from hockeystick._suggest import same_name
 from hockeystick._validate import Domain, WordEnum
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.base import (
@@ -27,7 +26,7 @@ from hockeystick.accountants.base import (
 )
 from hockeystick.accountants.choice import Auto
 from hockeystick.accountants.closed_form import ClosedForm, has_no_epsilon
-from hockeystick.errors import ParameterError
+from hockeystick.errors import ParameterError, same_name
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.structure import with_least_encoders

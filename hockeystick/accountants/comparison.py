@@ -12,7 +12,6 @@ from itertools import product
 from typing import Any, Final, Literal, final
 
 from hockeystick import _validate
-from hockeystick._tables import Rows, aligned, as_html, cells_of, columns_of
 from hockeystick._validate import Domain
 from hockeystick.accountants.ask import Answer, answers_by, asked, refuse_swapped
 from hockeystick.accountants.auto import ACCOUNTANTS, AUTO
@@ -23,7 +22,7 @@ from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedErr
 from hockeystick.mechanisms import DPSGD, Mechanism, Sampling, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics.numerals import plain
-from hockeystick.results import Certified, Quantity, is_wide
+from hockeystick.results import Certified, Quantity, Rows, aligned, cells_of, columns_of, is_wide
 from hockeystick.tradeoffs.base import Bounds
 from hockeystick.tradeoffs.operations.gaussian_fit import least_mu, regret
 
@@ -317,9 +316,6 @@ class Comparison(Rows[Row]):
 
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return as_html(self._cells)
 
     @property
     def _cells(self) -> list[dict[str, str]]:

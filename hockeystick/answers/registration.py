@@ -109,7 +109,7 @@ def _unit(plan: Mechanism) -> str:
         return f"All of one user's examples, of which there are at most {several}"
     is_report = _model_name(plan) in ("Local", "Shuffle")
     one = "one person's report" if is_report else f"one {getattr(plan, 'unit', 'example')}"
-    return f"{getattr(plan, 'together', one).capitalize()}; {BLANK}{asked}"
+    return f"{one.capitalize()}; {BLANK}{asked}"
 
 
 def _model_name(plan: Mechanism) -> str | None:

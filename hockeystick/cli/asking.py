@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import csv
-import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -22,21 +20,20 @@ from hockeystick.accountants import Answer
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.accountants.limits import GaussianLimit
 from hockeystick.accountants.rdp import RDP
+from hockeystick.answers.cautions import reservation
 from hockeystick.calibration.solve import fields
 from hockeystick.calibration.solve.targets import Target, constraint_of
-from hockeystick.calibration.sweeps.sweep import ENDINGS
 from hockeystick.cli import options, show
 from hockeystick.cli.command import command
 from hockeystick.cli.options import OfGroup, Source
 from hockeystick.cli.show import progress
 from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
+from hockeystick.io.codec import Blanks
 from hockeystick.io.plan_file import plan_text
-from hockeystick.io.vocabulary import Blanks
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
-from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
 from hockeystick.tradeoffs.reading import reading
 
@@ -66,15 +63,12 @@ def delta(given: Source, epsilon: Any, **how: Any) -> None:
 
 
 def _answer(given: Source, flag: dict[str, Any], verify: bool, **how: Any) -> None:
-    """Print the answer to one question, and what the verifier says of it."""
     options.check_forms(verify)
     file = given.file()
     at = options.question(file, **flag)
-    limit = options.budget_of(how.pop("at_most"), at.quantity)
+    limit = options.limit_of(how.pop("at_most"), at.quantity)
     answer = ask(file, at, **{name: value for name, value in how.items() if value is not None})
-    budget = None if limit is None else options.decided(answer, file.plan, at, limit)
-    meets = budget is None or budget["decision"] is hs.answers.Decision.MEETS
-    status = 0 if meets else options.MISSED
+    budget, said, status = budgeted(answer, file.plan, at, limit)
     found = hs.answers.cautions(answer, file.plan, **at.asked)
     if options.is_given("short"):
         if not isinstance(answer, hs.Certified):
@@ -84,8 +78,15 @@ def _answer(given: Source, flag: dict[str, Any], verify: bool, **how: Any) -> No
         show.print_short(at_most(answer.upper), *grave, status=status)
     told = {**_told(file, at, answer), "cautions": found}
     told |= {} if budget is None else {"budget": budget}
+    number, proven = _words(answer)
+    is_proven = isinstance(answer, hs.Certified) and answer.upper < math.inf
+    styled = number, "bold green" if is_proven else "bold red"
+    facts: list[show.Fact] = [
+        (answer.quantity, Text.assemble(styled, f" at {at.name} = {plain(at.value)}")),
+        ("budget", said),
+        ("proven", proven),
+    ]
     verdict = verdict_of(answer, file.plan, **at.asked) if verify else None
-    facts = _facts(at, answer, budget)
     show.answer(told, facts, file=file, cautions=found, verdict=verdict, status=status)
 
 
@@ -97,6 +98,25 @@ def ask(file: PlanFile, at: options.Question, **how: Any) -> Any:
     return answer
 
 
+def budgeted(
+    answer: Answer, plan: hs.Mechanism, at: options.Question, limit: float | None
+) -> tuple[dict[str, Any] | None, str, int]:
+    """Return whether an answer is within a budget, for programs and in words; the exit status."""
+    if limit is None:
+        return None, "", 0
+    if not isinstance(answer, hs.Certified):
+        by, quantity = answer.accountant, answer.quantity
+        raise click.UsageError(f"--at-most needs a proven {quantity}: {by} only approximates it")
+    decision = hs.answers.decide(answer, limit)
+    meets = decision is hs.answers.Decision.MEETS
+    delta = float(answer.upper if answer.quantity == "delta" else at.value)
+    little = reservation(delta, hs.answers.units_of(plan)) if meets else ""
+    but = f", but {little}" if little else ""
+    words = f"{decision}: {answer.quantity} at most {plain(limit)}{but}"
+    told = {"at_most": limit, "decision": decision, "reservation": little or None}
+    return told, words, int(not meets)
+
+
 def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
     """Return what the verifier says of an answer, with a sign of life while it computes."""
     with progress("verifying"):
@@ -106,8 +126,7 @@ def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
 def _told(file: PlanFile, at: options.Question, answer: Answer) -> dict[str, Any]:
     told = show.heading(file, quantity=at.quantity, at=at.asked)
     if isinstance(answer, hs.Certified):
-        document = hs.answers.document(answer, file.plan, **at.asked)
-        told = {"schema": hs.answers.SCHEMA, **told, **document}
+        told |= hs.answers.document(answer, file.plan, **at.asked)
     else:
         told |= answer.as_dict()
     told["sources"] = hs.answers.sources(file.plan, answer.accountant)
@@ -116,20 +135,6 @@ def _told(file: PlanFile, at: options.Question, answer: Answer) -> dict[str, Any
     if answer.accountant == RDP.name and answer.quantity == "epsilon":
         told["order"] = hs.accountants.best_order(file.plan, at.value)
     return told
-
-
-def _facts(
-    at: options.Question, answer: Answer, budget: Mapping[str, Any] | None
-) -> Iterator[show.Fact]:
-    number, proven = _words(answer)
-    is_proven = isinstance(answer, hs.Certified) and answer.upper < math.inf
-    styled = number, "bold green" if is_proven else "bold red"
-    yield answer.quantity, Text.assemble(styled, f" at {at.name} = {plain(at.value)}")
-    if budget is not None:
-        but = f", but {budget['reservation']}" if budget["reservation"] else ""
-        limit = f"{answer.quantity} at most {plain(budget['at_most'])}"
-        yield "budget", f"{budget['decision']}: {limit}{but}"
-    yield "proven", proven
 
 
 def _words(answer: Answer) -> tuple[str, str]:
@@ -144,25 +149,19 @@ def _words(answer: Answer) -> tuple[str, str]:
     "hockeystick epsilon 'Gaussian(4)' --delta 1e-6 --json > answer.json",
     "hockeystick verify answer.json",
     "hockeystick verify plan.toml",
-    takes="FILE SWEPT workers json verbose",
+    takes="FILE json verbose",
 )
-def verify(file: str, grid: str | None, workers: Any) -> None:
+def verify(file: str) -> None:
     """Have an answer verified by a second program.
 
     FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of
-    a plan the answer is computed first. Rows of a sweep go with the grid file that was swept. The
-    second program has its own definitions, shares no code with the first, and computes in ball
-    arithmetic (extra verify). Of a report, its visible text is not looked at.
+    a plan the answer is computed first. The second program has its own definitions, shares no code
+    with the first, and computes in ball arithmetic (extra verify). Of a report, its visible text is
+    not looked at.
 
     Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer.
     """
     hs.answers.require_verifier()
-    if file.lower().endswith(ENDINGS):
-        from hockeystick.cli.sweep import verify_rows
-
-        verify_rows(file, grid, workers)
-    if grid is not None:
-        raise click.UsageError(f"GRID.toml is for the rows of a sweep, {' or '.join(ENDINGS)}")
     is_plan = file.lower().endswith(".toml") or is_call_text(file)
     if is_plan:
         plan = Source.of(file).file()
@@ -174,14 +173,11 @@ def verify(file: str, grid: str | None, workers: Any) -> None:
         )
     verdict = verdict_of(text)
     facts = [("file", file), ("answer" if is_plan else "answer inside", _claim(json.loads(text)))]
-    if file.lower().endswith((".html", ".htm")):
-        facts.append(("page", "its visible text is not looked at"))
     told = {"version": hs.__version__, "file": file, **show.verdict_fields(verdict)}
     show.answer(told, facts, verdict=verdict)
 
 
 def _claim(told: dict[str, Any]) -> str:
-    """Return in words what an answer claims, with the numbers as it has them."""
     if "parameter" in told:
         return f"{told['parameter']} = {told.get('value')} meets {told.get('target')}"
     asked = ", ".join(f"{name} = {value}" for name, value in told.get("at", {}).items())
@@ -213,9 +209,11 @@ def compare(given: Source, **flags: Any) -> None:
             reasons.append(("no answer", f"{row.accountant}, {row.kind}: {row.reason}"))
             continue
         value = quoted(row.answer)
-        of_truth = {"ratio_to_proven_upper": truth.ratio(value)}
-        every[-1] |= {"answer": row.answer.as_dict(), **of_truth}
-        every[-1]["below_the_truth"] = truth.is_above(value)
+        every[-1] |= {
+            "answer": row.answer.as_dict(),
+            "ratio_to_proven_upper": truth.ratio(value),
+            "below_the_truth": truth.is_above(value),
+        }
         number = _words(row.answer)[0].removeprefix("at most ")
         cells = number, truth.beside(row.answer), f"{row.seconds:.3f} s"
         found.add_row(row.accountant, row.kind, *cells)
@@ -236,83 +234,53 @@ _READ_AT: Final = (0.1, 0.01, 0.001)
 @command(
     "hockeystick convert 'ZCDP(rho=0.5)' --to ApproxDP --delta 1e-6",
     "hockeystick convert 'RenyiDP({2: 0.5, 8: 1.9})' --to ApproxDP --epsilon 2",
-    takes="PLAN to epsilon delta orders group short json verbose",
+    takes="PLAN to epsilon delta orders group json verbose",
 )
-def convert(given: Source, to: str | None, orders: str | None, **numbers: Any) -> None:
-    """Convert to other notions of differential privacy.
+def convert(given: Source, to: str, orders: str | None, **numbers: Any) -> None:
+    """Convert to another notion of differential privacy.
 
     PLAN is a notion, such as 'ZCDP(rho=0.5)' or 'RenyiDP({2: 0.5, 8: 1.9})', or any plan. Every
     number is rounded to the safe side. ApproxDP needs --delta or --epsilon, TCDP and RenyiDP
     --orders.
     """
-    options.check_forms()
-    is_short, file = options.is_given("short"), given.file()
-    if is_short and to is None:
-        raise click.UsageError("--short prints one number: it needs --to")
+    file, needed = given.file(), _NEEDED.get(to, ())
     asked = {name: value for name, value in numbers.items() if value is not None}
-    if orders is not None and to != "TCDP":
-        asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
-    if orders is not None and to in (None, "TCDP"):
+    if orders is not None and to == "TCDP":
         asked["omega"] = parse(orders)
-    if to:
-        found = [_converted(file, to, asked)]
-    else:
-        found = [_said(file, one, asked) for one in hs.conversions.TARGETS]
-    if is_short:
-        left = [one for name, one in _flat(found[0]["result"]).items() if name not in asked]
-        if len(left) != 1:
-            raise click.UsageError(f"--short prints one number, not {len(left)}")
-        show.print_short(at_most(left[0]))
-    # A notion that is written out is as it is; of a plan it is assumed that it ran.
-    is_stated = given.content is None and isinstance(file.plan, Notion)
-    told = {
-        "version": hs.__version__,
-        "title": file.title,
-        "from": str(file.plan),
-        **(found[0] if to else {"conversions": found}),
-        "adjacency": file.plan.adjacency,
-        "assumptions": () if is_stated else assumptions_of(file.plan),
-    }
-    facts = [(one["to"], _says(one)) for one in found if "none" not in one]
-    because = [("because", f"{x['to']}: {x.get('none') or x['theorem']}") for x in found]
-    show.answer(told, facts, file=file, cautions=found[0]["cautions"] if to else (), more=because)
-
-
-def _said(file: PlanFile, to: str, asked: dict[str, Any]) -> dict[str, Any]:
-    its = {name: value for name, value in asked.items() if name in _NEEDED.get(to, ())}
-    try:
-        return _converted(file, to, its)
-    except (click.UsageError, hs.errors.IncompatibleError, hs.errors.UnsupportedError) as error:
-        return {"to": to, "none": str(error)}
-
-
-def _converted(file: PlanFile, to: str, given: dict[str, Any]) -> dict[str, Any]:
-    needed = _NEEDED.get(to, ())
+    elif orders is not None:
+        asked["orders"] = [parse(one.strip()) for one in orders.strip("[]()").split(",")]
     for name in needed:  # what is not given is the file's
         held = getattr(file, name, None)
-        if given.keys().isdisjoint(needed) and held is not None:
-            given[name] = held
-    if needed and given.keys().isdisjoint(needed):
+        if asked.keys().isdisjoint(needed) and held is not None:
+            asked[name] = held
+    if needed and asked.keys().isdisjoint(needed):
         flags = " or ".join(f"--{name}" for name in needed).replace("omega", "orders")
         raise click.UsageError(f"{to} needs {flags}")
     with progress(f"converting to {to}"):
-        result = hs.convert(file.plan, to, **given)
+        result = hs.convert(file.plan, to, **asked)
         lower = hs.conversions.lower_ends(file.plan, result)
     numbers, origin = _numbers(result), result.origin
     pairs: Any = numbers.get("divergences") or numbers.items()
     ends = zip(pairs, lower, strict=False)
-    least: Any = [[name, low] for (name, _), low in ends if name not in given]
+    least: Any = [[name, low] for (name, _), low in ends if name not in asked]
     least = {"divergences": least} if isinstance(result, hs.RenyiDP) else dict(least)
-    theorems = [origin.theorem] if origin else []
-    theorems += [file.plan.theorem] if isinstance(file.plan, OfGroup) else []
-    return {
+    # A notion that is written out is as it is; of a plan it is assumed that it ran.
+    is_stated = given.content is None and isinstance(file.plan, Notion)
+    told: dict[str, Any] = {
+        "version": hs.__version__,
+        "title": file.title,
+        "from": str(file.plan),
         "to": type(result).__name__,
         "result": numbers,
         "lower": least if lower else None,
         "kind": origin.kind if origin else "bound",
-        "theorem": "; ".join(theorems),
+        "theorem": origin.theorem if origin else "",
         "cautions": hs.answers.conversion_cautions(result, file.plan, lower),
+        "adjacency": file.plan.adjacency,
+        "assumptions": () if is_stated else assumptions_of(file.plan),
     }
+    facts, because = [(told["to"], _says(told))], [("because", told["theorem"])]
+    show.answer(told, facts, file=file, cautions=told["cautions"], more=because)
 
 
 def _numbers(result: Notion) -> dict[str, Any]:
@@ -399,11 +367,11 @@ def solve(
     if is_short:
         # Whatever digits were left out, the plan would be another one than the one that is proven.
         show.print_short(repr(found.value))
-    told = {**hs.answers.document(found), **show.heading(solved), "out": out, "as_planned": planned}
-    told |= {"schema": None} if is_group else {}
     warned: tuple[hs.answers.Caution, ...] = ()
     if stated and isinstance(found.achieved, hs.Certified):
         warned = hs.answers.cautions(found.achieved, found.plan, delta=stated.delta)
+    told = {**hs.answers.document(found), **show.heading(solved), "out": out, "as_planned": planned}
+    told |= {"schema": None} if is_group else {}
     achieved, number = found.achieved, (repr(found.value), "bold green")
     facts: list[show.Fact] = [
         ("solved", Text.assemble(f"{found.extreme} {name} ", number, f" ({found.status})")),
@@ -476,15 +444,14 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
     if len(left_out) > 1:
         several = " and ".join(left_out)
         raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
-    # The size of a group is given, and no number of the plan.
-    plan = file.plan.plan if isinstance(file.plan, OfGroup) else file.plan
-    if wanted is not None:
-        fields.locate(plan, wanted)
-    elif not left_out:
-        paths = ", ".join(map(fields.spelled, fields.numeric_paths(plan)))
-        raise click.UsageError(f"Say --parameter, the number to solve for, one of {paths}")
     if not left_out:
-        return file, str(wanted), True
+        # The size of a group is given, and no number of the plan.
+        plan = options.for_one(file).plan
+        if wanted is None:
+            paths = ", ".join(map(fields.spelled, fields.numeric_paths(plan)))
+            raise click.UsageError(f"Say --parameter, the number to solve for, one of {paths}")
+        fields.locate(plan, wanted)
+        return file, wanted, True
     (name,) = left_out
     named = [x for x in fields.numeric_paths(file.plan) if fields.name_of(x) == name]
     own = [x for x in named if id(fields.value_at(file.plan, x[:-1])) in map(id, blanks.owners)]
@@ -498,24 +465,19 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
 
 
 _RATES: Final = (0.1, 0.05, 1e-2, 1e-3, 1e-4, 1e-5)
-# Those of a curve: twenty for each power of ten, then every hundredth.
-_CURVE: Final = (0.0, *(10 ** (k / 20 - 6) for k in range(100)), *(k / 100 for k in range(10, 101)))
 _PRIOR: Final = 0.5
-_TABLE: Final = ".csv"
 # What audit says without -v.
 _SHOWN: Final = {"found", "claimed", "rates"}
 
 
 @command(
     "hockeystick tradeoff 'Gaussian(4)' --fpr 0.01",
-    "hockeystick tradeoff plan.toml 'Gaussian(1)'",
-    takes="PLANS fpr group out force json verbose",
-    out="A new .csv file for the numbers, or .svg, .png or .pdf for the curves.",
+    "hockeystick tradeoff plan.toml epochs=30",
+    takes="PLAN fpr group out force json verbose",
+    out="Draw the curve: a new .svg, .png or .pdf file.",
 )
-def tradeoff(
-    words: tuple[str, ...], fpr: str | None, group: Any, out: str | None, force: bool
-) -> None:
-    """Print what an attacker could learn of plans.
+def tradeoff(given: Source, fpr: str | None, out: str | None, force: bool) -> None:
+    """Print what an attacker could learn of a plan.
 
     At each false positive rate, the largest true positive rate of any attack that tells whether a
     record was used, and the smallest false negative rate; all proven.
@@ -523,71 +485,39 @@ def tradeoff(
     texts = fpr.replace("%", "/100").split(",") if fpr else []
     asked = tuple(dict.fromkeys(_validate.real("fpr", parse(one.strip()), FPR) for one in texts))
     rates, read_at = asked or _RATES, (*asked, 0.01)[0]
-    path = None if out is None else show.out_path(out, (_TABLE, *FORMATS), force)
-    is_picture = path is not None and path.suffix.lower() != _TABLE
-    if is_picture:
+    path = None if out is None else show.out_path(out, FORMATS, force)
+    if path is not None:
         require_matplotlib()
-    given = options.sources(words, group)
-    files = [one.file() for one in given]
-    titles = [file.title or one.name for file, one in zip(files, given, strict=True)]
-    labels = titles if len({*titles}) == len(titles) else [one.name for one in given]
+    file = given.file()
+    label = file.title or given.name
     with progress("computing the trade-off"):
-        curves = [hs.tradeoff(file.plan) for file in files]
-        known = list(zip(labels, files, curves, strict=True))
-        told = [_curve_told(*one, rates, read_at) for one in known]
-        if path is not None and is_picture:
-            title = files[0].title if len(files) == 1 else None
+        f = hs.tradeoff(file.plan)
+        ends = list(zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True))
+        told: dict[str, Any] = {
+            "label": label,
+            **show.heading(file),
+            "adjacency": file.plan.adjacency,
+            "assumptions": list(assumptions_of(file.plan)),
+            "rates": [{"fpr": fpr, "tpr_upper": tpr, "fnr_lower": fnr} for fpr, tpr, fnr in ends],
+            "advantage_upper": float(f.advantage),
+            "bayes_error_lower": float(f.bayes_error(_PRIOR)),
+            "prior": _PRIOR,
+            "reading": reading(read_at, f.power(read_at)),
+        }
+        if path is not None:
             with show.whole(path, force) as part:
-                plot(*curves, labels=labels, path=part, fpr=read_at, title=title)
-        elif path is not None:
-            drawn = [_curve_told(*one, asked or _CURVE, read_at) for one in known]
-            show.write_whole(path, _csv(drawn), force)
-    facts: list[show.Fact] = []
-    first = ["plan"] if len(files) > 1 else []
-    found = show.empty_table(*first, ">at FPR", ">TPR at most", ">FNR at least")
-    for one in told:
-        label = [one["label"]] if first else []
-        error = f"Bayes error at least {at_least(one['bayes_error_lower'])} at prior 1/2"
-        facts += [("plan", text) for text in label]
-        facts.append(("reading", f"{one['reading']}."))
-        facts.append(("advantage", f"at most {at_most(one['advantage_upper'])}; {error}"))
-        for row in one["rates"]:
-            numbers = plain(row["fpr"]), at_most(row["tpr_upper"]), at_least(row["fnr_lower"])
-            found.add_row(*map(show.one_line, (*label, *numbers)))
-    facts.append(("written to", out or ""))
-    written = {"plot": out if is_picture else None, "out": None if is_picture else out}
-    held = list(dict.fromkeys(text for one in told for text in one["assumptions"]))
-    whole = {"version": hs.__version__, "plans": told, **written}
-    show.answer(whole, facts, found, file=None if first else files[0], assumptions=held)
-
-
-def _curve_told(
-    label: str, file: PlanFile, f: TradeOff, rates: Sequence[float], read_at: float
-) -> dict[str, Any]:
-    about = show.heading(file)
-    del about["version"]
-    ends = zip(rates, f.power(rates).tolist(), f(rates).tolist(), strict=True)
-    return {
-        "label": label,
-        **about,
-        "adjacency": file.plan.adjacency,
-        "assumptions": list(assumptions_of(file.plan)),
-        "rates": [{"fpr": fpr, "tpr_upper": tpr, "fnr_lower": fnr} for fpr, tpr, fnr in ends],
-        "advantage_upper": float(f.advantage),
-        "bayes_error_lower": float(f.bayes_error(_PRIOR)),
-        "prior": _PRIOR,
-        "reading": reading(read_at, f.power(read_at)),
-    }
-
-
-def _csv(told: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("plan", "fpr", "tpr_upper", "fnr_lower", "adjacency", "version"))
-    for one in told:
-        about = one["adjacency"], hs.__version__
-        rows.writerows((one["label"], *row.values(), *about) for row in one["rates"])
-    return text.getvalue()
+                plot(f, labels=[label], path=part, fpr=read_at, title=file.title)
+    found = show.empty_table(">at FPR", ">TPR at most", ">FNR at least")
+    for rate, most, least in ends:
+        found.add_row(plain(rate), at_most(most), at_least(least))
+    error = f"Bayes error at least {at_least(told['bayes_error_lower'])} at prior 1/2"
+    facts: list[show.Fact] = [
+        ("reading", f"{told['reading']}."),
+        ("advantage", f"at most {at_most(told['advantage_upper'])}; {error}"),
+        ("written to", out or ""),
+    ]
+    whole = {"version": hs.__version__, "plans": [told], "plot": out}
+    show.answer(whole, facts, found, file=file, assumptions=told["assumptions"])
 
 
 @command(
@@ -610,9 +540,6 @@ def audit(scores: str, given: Source | None, delta: Any, confidence: Any, one_ru
 
     file = given and given.file()
     at = delta if delta is not None else file and file.delta
-    if file is None and at is None:
-        allowed = _validate.PARAMETERS["delta"].allowed
-        raise click.UsageError(f"Give a plan, --delta, or both; delta must be {allowed}")
     at = None if at is None else _validate.real("delta", at)
     asked: dict[str, Any] = {"confidence": confidence, "in_one_run": one_run}
     attack = Audit(name=scores, scores=hs.audit.load_scores(scores), **asked)

@@ -24,8 +24,8 @@ COMMANDS: Final = {
     "epsilon": "Print the epsilon that a plan costs at a delta.",
     "delta": "Print the delta that a plan costs at an epsilon.",
     "solve": "Print the value of one parameter that just meets a target.",
-    "convert": "Convert to other notions of differential privacy.",
-    "tradeoff": "Print what an attacker could learn of plans.",
+    "convert": "Convert to another notion of differential privacy.",
+    "tradeoff": "Print what an attacker could learn of a plan.",
     "compare": "Print what each accountant says of a plan.",
     "sweep": "Ask one question at every cell of a grid.",
     "report": "Write a page for the person who has to approve a release.",
@@ -45,9 +45,6 @@ _OVERVIEW: Final = """Differential-privacy accounting whose answers are proven i
 PLAN is a plan file (hockeystick init writes one), - for standard input, or a plan as in Python:
 'Laplace(2)**3 @ Gaussian(4)'. NAME=VALUE replaces a number in it, as epochs=30 or parts[1].scale=3;
 without PLAN, they are the numbers of DP-SGD.
-
-Defaults of delta and adjacency: HOCKEYSTICK_DELTA, HOCKEYSTICK_ADJACENCY, or [tool.hockeystick] in
-the nearest pyproject.toml.
 """
 
 
@@ -145,15 +142,10 @@ _COMPLETION: Final = "_HOCKEYSTICK_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status.
+    """Run the command and return its exit status, as ``docs/reference/command.md`` has them.
 
-    Edge cases:
-        0 with the answer on standard output; 1 and 3 with an answer that the verifier refutes and
-        does not cover, where it was asked, and 1 with a ledger that is not sound; 2 with one line
-        on standard error and nothing on standard output where the input is wrong; 4 likewise where
-        a ledger's budget does not cover what was asked for; 130 after an interrupt; 141 where
-        whoever reads standard output went away. With ``--json``, standard output has the same as
-        one object, under the key ``error``.
+    Wrong input is one line on standard error. With ``--json``, standard output then has the same as
+    one object, under the key ``error``.
 
     Args:
         arguments: What follows the command's name; the process's own by default.

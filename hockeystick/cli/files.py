@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,20 +14,24 @@ from click.core import ParameterSource
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._suggest import same_name
-from hockeystick.answers.cautions import caution_of_delta, reservation
+from hockeystick.answers.cautions import caution_of_delta
 from hockeystick.answers.registration import BLANK
 from hockeystick.cli import options, show
-from hockeystick.cli.asking import ask
+from hockeystick.cli.asking import ask, budgeted
 from hockeystick.cli.command import command, on_one_line
-from hockeystick.cli.options import MISSED, STDIN, Source
+from hockeystick.cli.options import STDIN, Source
 from hockeystick.cli.show import progress
 from hockeystick.cli.sweep import grid_file
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import HockeystickError, same_name
 from hockeystick.io import PlanFile
-from hockeystick.io.plan_file import plan_text, problems_in
-from hockeystick.io.templates import plan_schema, template_of, template_of_plan
-from hockeystick.io.vocabulary import RELEASES
+from hockeystick.io.codec import RELEASES, Blanks
+from hockeystick.io.plan_file import (
+    plan_schema,
+    plan_text,
+    problems_in,
+    template_of,
+    template_of_plan,
+)
 from hockeystick.mechanisms import DPSGD, index
 from hockeystick.mechanisms.structure import first_sentence
 from hockeystick.notions import NOTIONS
@@ -37,8 +40,6 @@ from hockeystick.numerics.numerals import plain
 if TYPE_CHECKING:
     from hockeystick.reports import Findings
     from hockeystick.reports.ledger import Ledgered
-
-_WRONG: Final = 1
 
 
 @command(
@@ -112,7 +113,7 @@ def check(files: tuple[str, ...], schema: bool) -> None:
         click.echo(f"{on_one_line(one['file'])}: {verdict}")
         for line in wrong or [*one["meaning"], *cautions]:
             click.echo(f"  {on_one_line(line)}")
-    click.get_current_context().exit(_WRONG if any(one["problems"] for one in found) else 0)
+    click.get_current_context().exit(int(any(one["problems"] for one in found)))
 
 
 # How a problem says where it is.
@@ -120,29 +121,29 @@ _LINE: Final = re.compile(r"\(at line (\d+), |\bline (\d+)\b")
 
 
 def _checked(text: str) -> dict[str, Any]:
-    name, problems, meaning = text, list[str](), list[str]()
+    name, content, problems, meaning = text, None, list[str](), list[str]()
     cautions, at = list[hs.answers.Caution](), dict[str, float | None]()
+    is_grid = False
     try:
-        given = Source.of(text)
-        name = given.name
-        content = given.content or b""
-        if re.search(rb"(?m)^\s*\[grid[\].]", content):
-            grid, question, _ = grid_file(content)
+        given, blanks = Source.of(text), Blanks()
+        name, content = given.name, given.content
+        is_grid = re.search(rb"(?m)^\s*\[grid[\].]", content or b"") is not None
+        if is_grid:
+            grid, question, _ = grid_file(content or b"")
             sizes = ", ".join(f"{len(values)} of {key}" for key, values in grid.items())
             meaning = [f"a grid for hockeystick sweep: {sizes}", f"finds {question.find}"]
         else:
-            problems = [] if given.content is None else list(problems_in(content))
-            left_out = given.left_out() if problems else None
-            if left_out is not None:
-                found = f"{left_out} is left out: hockeystick solve finds it"
-                problems, meaning = [], [f"{found}; epsilon needs {left_out}"]
-            elif not problems:
+            file = given.file(blanks)
+            if len(blanks.names) == 1:
+                meaning = [f"{blanks.names[0]} is left out: hockeystick solve finds it"]
+            else:
                 file = given.file()
                 meaning, at = _meaning(file), {"delta": file.delta, "epsilon": file.epsilon}
                 unusual = None if file.delta is None else caution_of_delta(file.delta, file.plan)
                 cautions = [unusual] if unusual else []
     except HockeystickError as error:
-        problems = [str(error).removeprefix(f"{name}: ")]
+        first = str(error).removeprefix(f"{name}: ")
+        problems = [first] if content is None or is_grid else [*problems_in(content)] or [first]
     return {
         "file": name,
         "well_formed": not problems,
@@ -169,7 +170,7 @@ def _meaning(file: PlanFile) -> list[str]:
     "hockeystick report 'Gaussian(4)' --delta 1e-6 -o gaussian.html",
     "hockeystick report plan.toml -o pages.html --at-most 3",
     "hockeystick report plan.toml -o entry.yaml",
-    takes="PLAN group delta at_most out force verify audit confidence ledger dataset head",
+    takes="PLAN delta at_most out force verify audit confidence ledger dataset head",
     out="A new .html file, by default named after the plan file; or .yaml.",
 )
 def report(
@@ -184,14 +185,12 @@ def report(
     """
     stem = Path(given.text).stem if os.path.isfile(given.text) else "report"
     path = show.out_path(out or f"{stem}.html", (".html", ".yaml", ".yml"), force)
-    alone = {"--audit": asked["scores"], "--dataset": asked["dataset"]}
-    file, together = options.on_a_page(given.file(), alone)
+    file = given.file()
     at = options.question(file, delta=delta)
     about: Any = {"title": file.title, "source": file.source, "notes": file.notes}
     if path.suffix.lower() != ".html":
-        plan = together or file.plan
-        answer = ask(replace(file, plan=plan), at)
-        text = hs.answers.registration(answer, plan, delta=at.value, **about)
+        answer = ask(file, at)
+        text = hs.answers.registration(answer, file.plan, delta=at.value, **about)
         show.write_whole(path, text, force)
         blanks = f"{text.count(BLANK)} to be filled in"
         show.answer({}, [("written to", str(path)), ("answer", str(answer)), ("blanks", blanks)])
@@ -200,7 +199,7 @@ def report(
     reports.require_libraries()
     if verify:
         hs.answers.require_verifier()
-    attack = None
+    attack, limit = None, options.limit_of(asked["at_most"], "epsilon")
     if (name := asked["scores"]) is not None:
         scores = hs.audit.load_scores(name)
         attack = reports.Audit(name=name, scores=scores, confidence=asked["confidence"])
@@ -208,68 +207,35 @@ def report(
         plan=file.plan,
         delta=at.value,
         **about,
-        **_shown_file(given),
-        commands=_commands(given, at, asked, ["--verify"] * verify, path.name),
-        budget=options.budget_of(asked["at_most"], "epsilon"),
+        file_name="plan.toml" if given.text == STDIN else os.path.basename(given.text),
+        file_content=given.content,
+        commands=(shlex.join(["hockeystick", "epsilon", *given.words, "--delta", repr(at.value)]),),
+        budget=limit,
         verify=verify,
         audit=attack,
         ledger=_ledger(asked["url"], asked["dataset"], asked["head"]),
-        group=together,
     )
     with progress("reporting") as tell:
         made = reports.Report(reports.investigate(subject, tell), reports.day_of_build())
     options.refuse_infinite(at, made.answer)
     show.write_whole(path, made.html, force)
-    found = list(_found(made.findings))
-    status = next((one for _, _, one in found if one), 0)
+    found = [("budget", *budgeted(made.answer, file.plan, at, limit)[1:]), *_found(made.findings)]
     facts = [("written to", str(path)), ("answer", str(made.answer))]
     facts += [(label, text) for label, text, _ in found]
+    status = next((one for _, _, one in found if one), 0)
     show.answer({}, facts, cautions=made.findings.cautions, status=status)
 
 
-def _shown_file(given: Source) -> dict[str, Any]:
-    """Return the plan file that a page shows: of JSON, one that has its plan."""
-    content, name = given.content, os.path.basename(given.text)
-    if content is not None and content.lstrip().startswith(b"{"):
-        content, name = plan_text(replace(given, values={}, group=1).file()).encode(), "plan.toml"
-    name = "plan.toml" if given.text == STDIN else name
-    return {} if content is None else {"file_name": name, "file_content": content}
-
-
-def _commands(
-    given: Source, at: options.Question, asked: Mapping[str, Any], verify: list[str], name: str
-) -> tuple[str, str]:
-    """Return what gives the headline and the page again; a ledger's URL may hold a password."""
-    besides = {
-        "--at-most": asked["at_most"],
-        "--audit": asked["scores"],
-        "--confidence": asked["scores"] and asked["confidence"],
-        "--dataset": asked["dataset"],
-        "--head": asked["head"],
-    }
-    flags = [str(x) for pair in besides.items() if pair[1] is not None for x in pair]
-    question = [*given.words, "--delta", repr(at.value)]
-    return (
-        shlex.join(["hockeystick", "epsilon", *question]),
-        shlex.join(["hockeystick", "report", *question, *flags, *verify, "-o", name]),
-    )
-
-
 def _found(findings: Findings) -> Iterator[tuple[str, str, int]]:
-    """Yield what budget, audit, ledger and verifier say, each with its exit status."""
+    """Yield what audit, ledger and verifier say, each with its exit status."""
     subject, verdict = findings.subject, findings.verdict
-    if findings.decision is not None:
-        meets = findings.decision is hs.answers.Decision.MEETS
-        but = reservation(subject.delta, hs.answers.units_of(subject.described)) if meets else ""
-        limit = f"{findings.decision}: epsilon at most {plain(subject.budget or 0.0)}"
-        yield "budget", f"{limit}, but {but}" if but else limit, 0 if meets else MISSED
     if findings.audited is not None and findings.audited.is_refuted:
-        yield "audit", str(findings.audited.verdict), _WRONG
+        yield "audit", str(findings.audited.verdict), 1
     if (ledger := subject.ledger) is not None:
         if not ledger.check.sound:
-            yield "ledger", f"not sound: {ledger.check.problems[0]}", _WRONG
+            yield "ledger", f"not sound: {ledger.check.problems[0]}", 1
         covered, says = ledger.verdict(subject.plan)
-        yield "ledger", says, 0 if covered else MISSED
+        yield "ledger", says, int(not covered)
     if verdict is not None:
         said = f"{verdict.status}: {verdict.reason or 'every claim holds'}"
         yield "verdict", said, verdict.exit_status

@@ -74,9 +74,7 @@ def _all_opened(url: str | None, datasets: Iterable[str]) -> list[Ledger]:
 
 
 def _delta_of(given: Any) -> float | None:
-    """Return the delta at which budgets without one are shown: the flag's, or else a default."""
-    value = options.default("delta") if given is None else given
-    return None if value is None else _validate.real("delta", value, _INSIDE)
+    return None if given is None else _validate.real("delta", given, _INSIDE)
 
 
 @_command(
@@ -101,7 +99,7 @@ def init(
         given["expected"] = Source.of(expected).file().plan
     with progress("opening"):
         made = hs.Ledger(named(url), dataset, **given)
-    _print_status([made], _delta_of(None))
+    _print_status([made], None)
 
 
 @_command(_OPEN, "status census --delta 1e-6", takes="DATASETS delta verbose", delta=_AT)
@@ -112,8 +110,7 @@ def status(datasets: tuple[str, ...], delta: Any, url: str | None) -> None:
     may still rise; "room for", how often the budget covers once more what was reserved, of the
     latest five kinds of plans. "Next release" is what one more release may cost at once.
     """
-    at = _delta_of(delta)
-    _print_status(_all_opened(url, datasets), at)
+    _print_status(_all_opened(url, datasets), _delta_of(delta))
 
 
 @_command(_OPEN, _RESERVE, takes="DATASET PLAN key also resume note")
@@ -138,7 +135,7 @@ def reserve(
     known = key if key is not None else uuid.uuid4().hex
     try:
         made = charged.reserve(mechanism, key=known, note=note, also=also, resume=resume)
-        _print_reservation(made, made.key)
+        _print_reservation(made)
     except (KeyboardInterrupt, OSError, LedgerError) as error:
         error.add_note(
             f"{known!r} may be reserved: ask again with --key and --resume, which charges once"
@@ -155,10 +152,9 @@ def commit(dataset: str, key: str, given: Source | None, note: str, url: str | N
     Where only a part of it ran, say which by a plan: PLAN.toml steps=400. Each of its releases
     must be one that was reserved, no more often. Without a plan all of it counts.
     """
-    ran = given and given.file().plan
     held = hs.Ledger(named(url), dataset).reservation(key)
-    held.commit(ran=ran, note=note)
-    _print_reservation(held, f"{held.key}: {held.state}")
+    held.commit(ran=given and given.file().plan, note=note)
+    _print_reservation(held)
 
 
 @_command(_OPEN, _RESERVE, "release census run-7 --note 'never began'", takes="DATASET KEY note")
@@ -169,7 +165,7 @@ def release(dataset: str, key: str, note: str, url: str | None) -> None:
     """
     held = hs.Ledger(named(url), dataset).reservation(key)
     held.release(note=note)
-    _print_reservation(held, f"{held.key}: {held.state}")
+    _print_reservation(held)
 
 
 @_command(_OPEN, "log census", takes="DATASET delta", delta=_AT)
@@ -238,9 +234,10 @@ def _heads(path: str) -> Mapping[str, str]:
         raise ParameterError("head", path, _HEADS) from None
 
 
-def _print_reservation(one: Reservation, words: str) -> None:
+def _print_reservation(one: Reservation) -> None:
     if not options.is_given("json"):
-        click.echo(words)
+        is_open = str(one.state) == "reserved"
+        click.echo(one.key if is_open else f"{one.key}: {one.state}")
         return
     told = {
         "key": one.key,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import sys
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
 import click
@@ -20,21 +17,18 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.adjacency import Adjacency
-from hockeystick.answers.cautions import reservation
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.conversions import TARGETS
-from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.errors import ParameterError, PlanFileError
 from hockeystick.io import PlanFile, parse, parse_plan
 from hockeystick.io.call_text import is_call_text, plan_of_text
+from hockeystick.io.codec import Blanks, parameters_of
 from hockeystick.io.plan_file import MOST_BYTES, content_of, document_of, plan_in, shown
-from hockeystick.io.vocabulary import Blanks, parameters_of
 from hockeystick.mechanisms.base import Plan
 from hockeystick.mechanisms.scope import Fact, unit_of
 from hockeystick.notions import Notion
-from hockeystick.numerics.numerals import plain
 from hockeystick.results import Approximate, Certified, Quantity
 
-MISSED: Final = 1
 LEDGER: Final = "HOCKEYSTICK_LEDGER"
 
 
@@ -92,7 +86,7 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "schema": _flag("--schema", "Print the JSON schema of plan files, for editors."),
     "short": _form("--short", "Print only the number, rounded to its safe side."),
     "target": _text("--target", "TARGET", "Or a notion or attack, as 'GDP(1)'."),
-    "to": _text("--to", "NAME", f"One of {', '.join(TARGETS)}; by default all of them."),
+    "to": _text("--to", "NAME", f"One of {', '.join(TARGETS)}.", required=True),
     "tolerance": _number("--tolerance", "TOL", "Relative width to go for."),
     "verbose": _form("-v --verbose", "Print all that is known of the answer."),
     "verify": _flag("--verify", "Have the answer verified by a second program."),
@@ -111,13 +105,11 @@ ARGUMENTS: Final[Mapping[str, dict[str, Any]]] = {
     "NEW": {"param_decls": ["file"], "metavar": "[FILE]", "default": "plan.toml"},
     "PLAN": {"param_decls": ["plan"], "nargs": -1, "metavar": "[PLAN] [NAME=VALUE]..."},
     "[PLAN]": {"param_decls": ["maybe"], "nargs": -1, "metavar": "[PLAN] [NAME=VALUE]..."},
-    "PLANS": {"param_decls": ["words"], "nargs": -1, "metavar": "[PLAN]... [NAME=VALUE]..."},
     "SCORES": {"param_decls": ["scores"], "metavar": "SCORES"},
-    "SWEPT": {"param_decls": ["grid"], "metavar": "[GRID.toml]", "required": False},
 }
 
 
-def check_forms(verify: bool = False) -> None:
+def check_forms(verify: bool) -> None:
     """Raise where --verify has no verifier, or more is asked for than the number of --short."""
     if verify:
         hs.answers.require_verifier()
@@ -125,15 +117,9 @@ def check_forms(verify: bool = False) -> None:
         raise click.UsageError("--short prints one number: leave out --json and --verify")
 
 
+_SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 # What a plan assumes of a single record, and a group does not.
 _ALONE: Final = "Nobody has more than one "
-_THEOREMS: Final = (
-    "Gaussian noise: k times less of it; rho-zCDP: k^2 rho, Bun and Steinke 2016, proposition 1.9; "
-    "samples: PoissonSubsampledGroup"
-)
-# What asks about a plan, and is none of its numbers.
-_ASKED: Final = {"delta", "epsilon"}
-_SIZE: Final = _validate.whole_numbers("K", 1, (2, 10))
 
 
 @final
@@ -147,7 +133,7 @@ class OfGroup(Plan):
     @property
     def mechanism(self) -> hs.Mechanism:
         """What costs one record what the plan costs the group."""
-        return _grown(self.plan, self.size)
+        return self.plan.for_group(self.size)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -158,18 +144,12 @@ class OfGroup(Plan):
         return self.plan.scope
 
     @property
-    def theorem(self) -> str:
-        """Why the group costs no more than that."""
-        return f"for {self.together}, by each part's own form for a group ({_THEOREMS})"
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
         group = (
             f"What is protected is {self.together}: nobody has more than {self.size}.",
             f"What follows describes the plan for a single {unit_of(self.plan)}.",
         )
-        rest = (one for one in self.plan.assumptions if not one.startswith(_ALONE))
-        return (*group, *rest)
+        return (*group, *(one for one in self.plan.assumptions if not one.startswith(_ALONE)))
 
     @property
     def together(self) -> str:
@@ -180,63 +160,10 @@ class OfGroup(Plan):
         return f"{self.together}, of {self.plan}", ()
 
 
-def _grown(plan: hs.Mechanism, size: int) -> hs.Mechanism:
-    """Return what costs one record what a plan costs the group, for which all parts have a form.
-
-    A plan that stands for another one is not opened, unless all of a group may be in each of its
-    samples: where records take turns, its parts are those of one record, and not of a group.
-    """
-    if isinstance(plan, hs.Composed):
-        return hs.Composed(_grown(part, size) for part in plan.parts)
-    if isinstance(plan, hs.Repeated):
-        return _grown(plan.inner, size) ** plan.count
-    if isinstance(plan, hs.mechanisms.FedSDP):
-        return _grown(plan.mechanism, size)
-    if isinstance(plan, hs.DPSGD) and plan.examples_per_user > 1:
-        raise click.UsageError(
-            f"Give --group or examples_per_user, not both; the plan has {plan.examples_per_user}"
-        )
-    if isinstance(plan, hs.DPSGD) and plan.sampling is hs.mechanisms.Sampling.POISSON:
-        extra = None if plan.extra is None else _grown(plan.extra, size)
-        return replace(plan, examples_per_user=size, extra=extra)
-    if isinstance(plan, hs.PoissonSubsampled) and isinstance(plan.inner, hs.Gaussian):
-        return hs.mechanisms.PoissonSubsampledGroup(plan.inner, plan.rate, size, plan.adjacency)
-    return plan.for_group(size)
-
-
-def _for_group(file: PlanFile, size: int) -> PlanFile:
-    if size == 1:
-        return file
-    grown = _grown(file.plan, size)
-    # Training says so itself where it is all of the plan.
-    alone = isinstance(grown, hs.DPSGD) and grown.extra is None
-    return replace(file, plan=grown if alone else OfGroup(file.plan, size))
-
-
 def for_one(file: PlanFile) -> PlanFile:
-    """Return a plan file that can be written: the plan for one record, and a note of the group."""
+    """Return a plan file that can be written: the plan for one record."""
     plan = file.plan
-    if not isinstance(plan, OfGroup):
-        return file
-    note = f"For {plan.together}: ask with --group {plan.size}."
-    return replace(file, plan=plan.plan, notes=" ".join(filter(None, (file.notes, note))))
-
-
-def on_a_page(file: PlanFile, besides: Mapping[str, object]) -> tuple[PlanFile, OfGroup | None]:
-    """Return what a page is about, the plan that costs one record as much, and the group if any.
-
-    Title and notes say whom; what is asked ``besides``, by its flag, is about one record alone.
-    """
-    plan = file.plan
-    if not isinstance(plan, OfGroup):
-        return file, None
-    for flag, given in besides.items():
-        if given is not None:
-            raise click.UsageError(f"Give --group or {flag}, not both: {flag} is about one record")
-    note = f"The numbers are for {plan}: {plan.theorem}."
-    notes = " ".join(filter(None, (file.notes, note)))
-    title = None if file.title is None else f"{file.title} (for {plan.together})"
-    return replace(file, plan=plan.mechanism, title=title, notes=notes), plan
+    return replace(file, plan=plan.plan) if isinstance(plan, OfGroup) else file
 
 
 STDIN: Final = "-"
@@ -295,8 +222,7 @@ class Source:
     def words(self) -> list[str]:
         """What was given for it."""
         plan = [] if self.text == _TRAINING else [self.text]
-        group = [] if self.group == 1 else ["--group", str(self.group)]
-        return [*plan, *(f"{name}={text}" for name, text in self.values.items()), *group]
+        return [*plan, *(f"{name}={text}" for name, text in self.values.items())]
 
     @property
     def _is_training(self) -> bool:
@@ -314,41 +240,23 @@ class Source:
         for name, text in self.values.items():
             own = name.removeprefix("dpsgd.")
             is_own = own in known or own != name or self.text == _TRAINING
-            target = fields if is_own and own not in _ASKED else of_plan
+            target = fields if is_own else of_plan
             target[own if is_own else name] = _TRUTHS.get(text.lower(), parse(text))
-        if self.text == _TRAINING and "adjacency" not in fields:
-            adjacency = default("adjacency")
-            fields |= {} if adjacency is None else {"adjacency": adjacency}
         if self.content is None:
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
         else:
             file = plan_in(self.content, self.name, fields, blanks)
-        try:
-            file = replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
-        except ParameterError:
-            if asked := _ASKED & of_plan.keys():
-                flags = " and ".join(f"--{name}" for name in sorted(asked))
-                raise click.UsageError(f"where to ask is said by {flags}, not NAME=VALUE") from None
-            raise
-        return _for_group(file, self.group)
-
-    def left_out(self) -> str | None:
-        """Return the one number that the plan lacks, None where something else is wrong."""
-        blanks = Blanks()
-        try:
-            self.file(blanks)
-        except HockeystickError:
-            return None
-        return blanks.names[0] if len(blanks.names) == 1 else None
+        file = replace(file, plan=with_fields(file.plan, of_plan)) if of_plan else file
+        if self.group == 1:
+            return file
+        grown = file.plan.for_group(self.group)
+        # Training says so itself where it is all of the plan.
+        alone = isinstance(grown, hs.DPSGD) and grown.extra is None
+        return replace(file, plan=grown if alone else OfGroup(file.plan, self.group))
 
 
 def source(words: Sequence[str], group: Any = None) -> Source:
-    """Return the one plan of a command's words, or raise."""
-    return sources(words, group, most=1)[0]
-
-
-def sources(words: Sequence[str], group: Any = None, most: int | None = None) -> list[Source]:
-    """Return the plans of a command's words, each with all NAME=VALUE, or raise."""
+    """Return the plan of a command's words, with all NAME=VALUE, or raise."""
     texts: list[str] = []
     values: dict[str, str] = {}
     for word in words:
@@ -362,9 +270,9 @@ def sources(words: Sequence[str], group: Any = None, most: int | None = None) ->
         values[name] = found[2].strip()
     if not words:
         raise click.UsageError(_HOW)
-    if most is not None and len(texts) > most:
+    if len(texts) > 1:
         raise click.UsageError(f"one plan is wanted, and NAME=VALUE; got {' and '.join(texts)}")
-    return [Source.of(text, values, group) for text in texts or [_TRAINING]]
+    return Source.of(texts[0] if texts else _TRAINING, values, group)
 
 
 def notion(text: str) -> Notion:
@@ -373,64 +281,6 @@ def notion(text: str) -> Notion:
     if not isinstance(plan, Notion):
         raise click.UsageError(f"{text!r} is no notion; write 'ApproxDP(epsilon=3, delta=1e-5)'")
     return plan
-
-
-_TABLE: Final = "[tool.hockeystick]"
-_CHECKED: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "delta": lambda value: _validate.real("delta", value),
-    "adjacency": lambda value: _validate.one_of("adjacency", value, tuple(Adjacency)),
-}
-
-
-def default(name: str) -> Any:
-    """Return what the environment, or else the nearest ``pyproject.toml``, says, if anything."""
-    variable = f"HOCKEYSTICK_{name.upper()}"
-    if text := os.environ.get(variable):
-        source = f"{variable} in the environment"
-        table: Mapping[str, Any] = {name: parse(text)}
-    else:
-        source, table = _project()
-    if name not in table:
-        return None
-    try:
-        value = _CHECKED[name](table[name])
-    except ParameterError as error:
-        raise click.UsageError(f"{source}: {error}") from None
-    taken().append({"name": name, "value": value, "source": source})
-    return value
-
-
-def _project() -> tuple[str, Mapping[str, Any]]:
-    """Return the nearest table of defaults, and what to call it."""
-    here = Path.cwd()
-    files = (folder / "pyproject.toml" for folder in (here, *here.parents))
-    path = next(filter(Path.is_file, files), None)
-    if path is None:
-        return "", {}
-    try:
-        table = tomllib.loads(path.read_text("utf-8")).get("tool", {}).get("hockeystick", {})
-        unknown = [f"{key} = {value!r}" for key, value in table.items() if key not in _CHECKED]
-    except (OSError, ValueError, AttributeError) as error:
-        raise click.UsageError(f"{path} cannot be read: {error}") from None
-    source = f"{_TABLE} of {path}"
-    if unknown:
-        allowed = ", ".join(_CHECKED)
-        raise click.UsageError(f"{source}: its keys must be of {allowed}; got {unknown[0]}")
-    return source, table
-
-
-def taken() -> list[dict[str, Any]]:
-    """Return the defaults that were taken for the command that is under way, to be added to."""
-    found: list[dict[str, Any]] = click.get_current_context().meta.setdefault(_TABLE, [])
-    return found
-
-
-def default_lines() -> list[str]:
-    """Return the same in words, the first time that it is asked for."""
-    said = "{name} = {value}: not given, taken from {source}"
-    found = [said.format(**one) for one in taken()]
-    taken().clear()
-    return found
 
 
 class Question(NamedTuple):
@@ -451,24 +301,17 @@ class Question(NamedTuple):
 
 
 def question(file: PlanFile, **flags: Any) -> Question:
-    """Return where to ask: at the one flag that is given, the file's, or else a default delta."""
+    """Return where to ask: at the one flag that is given, or else where the file says."""
     given = {name: value for name, value in flags.items() if value is not None}
     held = {name: getattr(file, name) for name in flags if getattr(file, name) is not None}
-    found = given or held or {name: default(name) for name in flags if name == "delta"}
+    found = given or held
     if len(found) > 1:
         raise click.UsageError("delta and epsilon are both given; ask at one of them")
-    name = next(iter(found or flags))
-    if found.get(name) is None:
-        units, sensible = hs.answers.units_of(file.plan), ""
-        if name == "delta" and units is not None:
-            sensible = (
-                f"; for {units}, {plain(hs.answers.suggested_delta(units))} or less is sensible"
-            )
-        allowed = _validate.PARAMETERS[name].allowed
-        raise click.UsageError(
-            f"{name} must be given, as --{name} or in the plan file: {allowed}{sensible}"
-        )
-    return Question(name, _validate.real(name, found[name]))
+    for name, value in found.items():
+        return Question(name, _validate.real(name, value))
+    name = next(iter(flags))
+    allowed = _validate.PARAMETERS[name].allowed
+    raise click.UsageError(f"{name} must be given, as --{name} or in the plan file: {allowed}")
 
 
 def refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> None:
@@ -478,23 +321,8 @@ def refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> N
         raise ParameterError("delta", 0, "above 0: at 0, this plan's epsilon is infinite")
 
 
-def budget_of(given: Any, quantity: Quantity) -> float | None:
-    """Return the budget of a flag, or raise before anything is computed."""
-    if given is None:
+def limit_of(at_most: Any, quantity: Quantity) -> float | None:
+    """Return what --at-most says, or raise before anything is computed."""
+    if at_most is None:
         return None
-    return _validate.real("at_most", given, _validate.PARAMETERS[quantity])
-
-
-def decided(
-    answer: Certified | Approximate, plan: hs.Mechanism, at: Question, at_most: float
-) -> dict[str, Any]:
-    """Return whether an answer is within a budget, and why that says little, if it does."""
-    if isinstance(answer, Approximate):
-        raise click.UsageError(
-            f"--at-most needs a proven {answer.quantity}: {answer.accountant} only approximates it"
-        )
-    decision = hs.answers.decide(answer, at_most)
-    delta = float(answer.upper if answer.quantity == "delta" else at.value)
-    meets = decision is hs.answers.Decision.MEETS
-    little = reservation(delta, hs.answers.units_of(plan)) if meets else ""
-    return {"at_most": at_most, "decision": decision, "reservation": little or None}
+    return _validate.real("at_most", at_most, _validate.PARAMETERS[quantity])

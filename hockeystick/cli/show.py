@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
 import os
-import signal
 import sys
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +25,6 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick import _files
-from hockeystick._spawning import Spawning
-from hockeystick._validate import Domain
 from hockeystick._version import __version__
 from hockeystick.answers import Caution, Source, in_words, steps_rules
 from hockeystick.calibration import describe
@@ -46,13 +41,11 @@ if TYPE_CHECKING:
 # What is said, under a label: that of the line before is not repeated.
 Fact: TypeAlias = tuple[str, str | Text]
 
-STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
-_MEANINGS: Final = {
-    "verified": "a second program finds that its numbers hold; text is not looked at",
-    "refuted": "do not rely on it: it was edited, or is a bug to report",
-    "not covered": "the second program says nothing about this answer",
+_VERDICTS: Final = {
+    "verified": ("bold green", "a second program finds that its numbers hold; it reads no text"),
+    "refuted": ("bold red", "do not rely on it: it was edited, or is a bug to report"),
+    "not covered": ("bold yellow", "the second program says nothing about this answer"),
 }
-WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
 
 
 def answer(
@@ -111,20 +104,20 @@ def _plan(file: PlanFile, accountant: str | None, is_verbose: bool) -> Iterator[
 def _verdict(verdict: Verdict, is_verbose: bool) -> Iterator[Fact]:
     for one in verdict.checks if is_verbose else ():
         yield "claim", f"{one.claim}: {'holds' if one.holds else 'is false'}, {one.ball}"
-    styled = verdict.status, STYLES[verdict.status]
-    yield "verdict", Text.assemble(styled, f": {_MEANINGS[verdict.status]}")
+    style, meaning = _VERDICTS[verdict.status]
+    yield "verdict", Text.assemble((verdict.status, style), f": {meaning}")
     yield "reason", verdict.reason
 
 
 def _print(above: Sequence[Fact], table: Table | None, below: Sequence[Fact]) -> None:
-    """Print in the encoding of standard output; at the end, what was not given but taken."""
+    """Print in the encoding of standard output."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
     console.width = max(20, min(console.width, 100))
     blocks: list[RenderableType] = [_grid([*above, *below])]
     if table is not None:
         blocks = [_grid(above), "", table, "", _grid(below)]
     with console.capture() as captured:
-        for block in (*blocks, *map(one_line, options.default_lines())):
+        for block in blocks:
             console.print(block)
     text = "\n".join(line.rstrip() for line in captured.get().strip("\n").splitlines())
     click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
@@ -162,10 +155,8 @@ def one_line(text: str, style: str = "") -> Text:
 
 
 def print_json(told: Mapping[str, Any]) -> None:
-    """Print strict JSON in ASCII, which every locale can show, with what was not given."""
-    taken = options.taken()
-    besides = {"defaults": taken} if taken else {}
-    click.echo(json.dumps(as_json({**told, **besides}), indent=2, allow_nan=False))
+    """Print strict JSON in ASCII, which every locale can show."""
+    click.echo(json.dumps(as_json(told), indent=2, allow_nan=False))
 
 
 def as_json(value: Any) -> Any:
@@ -175,10 +166,10 @@ def as_json(value: Any) -> Any:
             return {key: as_json(one) for key, one in value.items()}
         case list() | tuple():
             return [as_json(one) for one in value]
-        case Caution(about, text):
-            return {"about": about, "text": text}
-        case Source(of, text):
-            return {"of": of, "text": text}
+        case Caution():
+            return {"about": value.about, "text": value.text}
+        case Source():
+            return {"of": value.of, "text": value.text}
         case float():
             return numerals.jsonable(value)
         case _:
@@ -186,9 +177,9 @@ def as_json(value: Any) -> Any:
 
 
 def print_short(number: str, *lines: str, status: int = 0) -> NoReturn:
-    """Print a number alone, and on standard error what was not given, and lines besides."""
+    """Print a number alone, and lines besides on standard error."""
     click.echo(number)
-    for line in [*options.default_lines(), *lines]:
+    for line in lines:
         click.echo(f"hockeystick: {line}", err=True)
     click.get_current_context().exit(status)
 
@@ -212,10 +203,8 @@ def out_path(out: str, endings: Collection[str], force: bool, name: str = "out")
     path = Path(out)
     if path.suffix.lower() not in endings or "\0" in out:
         raise ParameterError(name, out, f"a file name that ends in {' or '.join(endings)}")
-    there = Path(os.path.realpath(path))
-    if there.is_symlink() or not there.parent.is_dir():
-        reason = os.strerror(errno.ELOOP if there.is_symlink() else errno.ENOENT)
-        raise click.ClickException(f"cannot write {out}: {reason}")
+    if not Path(os.path.realpath(path)).parent.is_dir():
+        raise click.ClickException(f"cannot write {out}: {os.strerror(errno.ENOENT)}")
     _refuse_existing(path, force)
     return path
 
@@ -302,32 +291,3 @@ def _lines(state: Progress, ended: threading.Event) -> None:
             spent = time.monotonic() - began
             with suppress(OSError, ValueError):
                 click.echo(f"hockeystick: {state}, after {spent:.0f} s", err=True)
-
-
-@contextmanager
-def processes(workers: int) -> Iterator[Executor | None]:
-    """Yield so many processes to ask in, None where this one is enough.
-
-    They leave the terminal's interrupts to the command that started them.
-    """
-    if workers == 1:
-        yield None
-        return
-    executor = ProcessPoolExecutor(workers, mp_context=Spawning(), initializer=_work)
-    try:
-        yield executor
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _work() -> None:
-    """Prepare a worker: the terminal's interrupts are for its parent, without which it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def leave() -> None:
-        if parent is not None:
-            parent.join()
-        os._exit(1)
-
-    threading.Thread(target=leave, daemon=True).start()

@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Final, TypeVar, overload
 
-from hockeystick._suggest import same_name
 from hockeystick._validate import one_of
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.conversions.by_losses import attained_divergence
 from hockeystick.conversions.given import proven, read, refused, simplest, strength
 from hockeystick.conversions.routes import TARGETS
-from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.errors import ParameterError, UnsupportedError, same_name
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP

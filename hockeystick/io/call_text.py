@@ -18,17 +18,15 @@ from fractions import Fraction
 from typing import Any, Final, NoReturn
 
 from hockeystick.errors import PlanFileError
-from hockeystick.io.codec import plan_of
-from hockeystick.io.vocabulary import KINDS, RELEASES, Blanks, maker, parameters_of
+from hockeystick.io.codec import KINDS, RELEASES, Blanks, maker, parameters_of, plan_of
 from hockeystick.mechanisms import Mechanism
 
 _LONGEST: Final = 10_000
-_SHOWN: Final = 60
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)' or 'ZCDP(rho=0.5)'"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has what is called, which may be left out.
 _ROOMS: Final = re.compile(r"^((hockeystick|hs|mechanisms|notions|federated)\.)+")
-_MODULES: Final = re.compile(r"^(schedules|tuning)\.")
+_MODULES: Final = re.compile(r"^(schedules|tuning|math|np)\.")
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "sqrt": math.sqrt,
     "log": math.log,
@@ -37,7 +35,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "Fraction": Fraction,
 }
 # What a text has in it that computes a number: a difference may be a date.
-_MARKS: Final = ("/", "sqrt(", "log(", "ln(", "exp(", "**", "Fraction(")
+_COMPUTES: Final = re.compile(r"/|\*\*|(?:sqrt|log|ln|exp|Fraction)\(")
 # Keys of texts, in which nothing is computed.
 _TEXTS: Final = ("title", "source", "notes", "split")
 _OPERATORS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
@@ -57,9 +55,8 @@ def is_call_text(text: str) -> bool:
 def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mechanism:
     """Return the plan that a text writes out, as it would be written in Python. Nothing is run.
 
-    Edge cases:
-        Rooms may be left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. Numbers may be
-        computed in floats, ``256 / 60_000`` or ``log(3)``; ``Fraction(1, 3)`` is exact.
+    Rooms may be left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. Numbers may be computed
+    in floats, ``256 / 60_000`` or ``log(3)``; ``Fraction(1, 3)`` is exact.
 
     Args:
         text: A call such as ``ZCDP(rho=0.5)``, or calls with ``@``, ``**`` and brackets; at most
@@ -101,7 +98,7 @@ def parse(text: str) -> float | Fraction | Decimal | str:
     try:
         return int(text)
     except ValueError:
-        found = _computed(text)
+        found = computed_in(text)
         return parse_real(found) if isinstance(found, str) else found
 
 
@@ -118,27 +115,18 @@ def parse_real(text: str) -> float | Decimal | str:
 
 def computed_in(node: Any) -> Any:
     """Return what a file holds without nulls, quotients, roots and powers in quotes computed."""
-    match node:
-        case dict():
-            held = {key: one for key, one in node.items() if one is not None}
-            return {key: one if key in _TEXTS else computed_in(one) for key, one in held.items()}
-        case list():
-            return [computed_in(one) for one in node]
-        case str():
-            return _computed(node)
-        case _:
-            return node
-
-
-def _computed(text: str) -> float | Fraction | str:
-    """Return the number that a text with an operation computes; the text where it is none, or 0."""
-    if not any(mark in text for mark in _MARKS):
-        return text
+    if isinstance(node, dict):
+        held = {key: one for key, one in node.items() if one is not None}
+        return {key: one if key in _TEXTS else computed_in(one) for key, one in held.items()}
+    if isinstance(node, list):
+        return [computed_in(one) for one in node]
+    if not isinstance(node, str) or not _COMPUTES.search(node):
+        return node
     try:
-        found = _tree_of(text)
+        found = _tree_of(node)
     except PlanFileError:
-        return text
-    return found if _is_number(found) and (found or isinstance(found, Fraction)) else text
+        return node
+    return found if _is_number(found) and (found or isinstance(found, Fraction)) else node
 
 
 def _tree_of(text: str) -> Any:
@@ -174,9 +162,11 @@ class _Reader:
                 return [[self.value(one) for one in pair] for pair in pairs]
             case ast.UnaryOp(op=ast.USub()):
                 found = self.value(node.operand)
-                return -found if _is_number(found, Decimal) else self._refuse(node)
-            case ast.BinOp(op=ast.MatMult()):
-                return {"mechanism": "Composed", "parts": list(map(self.value, _operands(node)))}
+                return (
+                    -found
+                    if isinstance(found, Decimal) or _is_number(found)
+                    else self._refuse(node)
+                )
             case ast.BinOp():
                 return self._operation(node)
             case ast.Call():
@@ -185,43 +175,41 @@ class _Reader:
                 return self._refuse(node)
 
     def _operation(self, node: ast.BinOp) -> Any:
-        """Return a repetition, or the number that an operator computes of two."""
+        """Return a composition, a repetition, or the number that an operator computes of two."""
+        if isinstance(node.op, ast.MatMult):
+            return {"mechanism": "Composed", "parts": list(map(self.value, _operands(node)))}
         left, right = self.value(node.left), self.value(node.right)
         if isinstance(left, dict) and isinstance(node.op, ast.Pow):
             return {"mechanism": "Repeated", "inner": left, "count": right}
-        compute = _OPERATORS.get(type(node.op))
-        if compute is None or not (_is_number(left) and _is_number(right)):
-            return self._refuse(node)
-        return self._number(node, compute, left, right)
+        return self._computed(node, _OPERATORS.get(type(node.op)), left, right)
 
-    def _number(self, node: ast.expr, compute: Callable[..., Any], *given: Any) -> Any:
+    def _computed(self, node: ast.expr, compute: Callable[..., Any] | None, *given: Any) -> Any:
+        if compute is None or not all(map(_is_number, given)):
+            self._refuse(node)
         try:
-            found = compute(*given)
-            return found if math.isfinite(found) else self._refuse(node, "cannot be computed")
+            if math.isfinite(found := compute(*given)):
+                return found
         except (ArithmeticError, TypeError, ValueError):
-            return self._refuse(node, "cannot be computed")
+            pass
+        return self._refuse(node, "cannot be computed")
 
     def _called(self, node: ast.Call, field: str) -> Any:
         """Return what a function computes, or the table of a call."""
         path = ast.get_source_segment(self.text, node.func) or ""
         name = _ROOMS.sub("", "".join(path.split()))
-        if function := _FUNCTIONS.get(re.sub(r"^(math|np)\.", "", name)):
-            given = list(map(self.value, node.args))
-            if node.keywords or not all(map(_is_number, given)):
-                return self._refuse(node)
-            return self._number(node, function, *given)
+        bare = _MODULES.sub("", name)
+        if bare in _FUNCTIONS and not node.keywords:
+            return self._computed(node, _FUNCTIONS[bare], *map(self.value, node.args))
         known: Mapping[str, Any] = KINDS.get(field, RELEASES)
         if field in KINDS:
-            name = _MODULES.sub("", name)
-            name = {make.__qualname__: one for one, make in known.items()}.get(name, name)
-        make = maker(name, known, field or "mechanism or notion")
-        parameters = parameters_of(make)
+            name = {make.__qualname__: one for one, make in known.items()}.get(bare, bare)
+        parameters = parameters_of(maker(name, known, field or "mechanism or notion"))
         places = [key for key, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
-        named: list[tuple[Any, ast.expr]] = [(one.arg, one.value) for one in node.keywords]
-        given = [*zip(places, node.args, strict=False), *named]
+        given: list[Any] = [*zip(places, node.args, strict=False)]
+        given += [(one.arg, one.value) for one in node.keywords]
         tag = "kind" if field in KINDS else "mechanism"
         table = {tag: name, **{key: self.value(value, key) for key, value in given}}
-        if len(table) <= len(node.args) + len(named) or None in table:
+        if len(table) <= len(node.args) + len(node.keywords) or None in table:
             once = f"each once, {len(places)} at most without a name"
             raise PlanFileError(f"{name} takes {', '.join(parameters)}: {once}")
         return table
@@ -240,10 +228,9 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     return [node, *reversed(rest)]
 
 
-def _is_number(value: object, *kinds: type) -> bool:
-    """Return whether a value is a number to compute with, or of one of these kinds."""
-    return isinstance(value, (int, float, Fraction, *kinds)) and not isinstance(value, bool)
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
 
 
 def _shown(text: str) -> str:
-    return repr(textwrap.shorten(text, _SHOWN, placeholder="..."))
+    return repr(textwrap.shorten(text, 60, placeholder="..."))

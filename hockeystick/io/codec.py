@@ -10,25 +10,27 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cache
-from inspect import signature
-from typing import Any, Final, TypeAlias
+from inspect import Parameter, signature
+from types import ModuleType
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
 from hockeystick import _validate, tradeoffs
 from hockeystick._validate import PARAMETERS, Domain, whole_numbers
 from hockeystick.accountants.tradeoff import tradeoff
-from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io import vocabulary
-from hockeystick.io.vocabulary import KINDS, RELEASES, Blanks, Maker, maker, parameters_of
+from hockeystick.errors import HockeystickError, ParameterError, PlanFileError, hint
 from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import Plan, checked
+from hockeystick.mechanisms.selection import tuning
+from hockeystick.mechanisms.streams import strategies
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
-from hockeystick.mechanisms.streams.strategies import checked_strategy
+from hockeystick.mechanisms.training import schedules
 from hockeystick.notions import NOTIONS, Origin
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, ProfileTradeOff, TradeOff
 from hockeystick.tradeoffs.functions.piecewise import Corners, IdentityTradeOff, polyline_tradeoff
@@ -37,38 +39,154 @@ from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
 
 Json: TypeAlias = Any
+Maker: TypeAlias = Callable[..., Any]
+_Known = TypeVar("_Known")
 
 _TYPE: Final = "type"
 _FLOAT: Final = "float"
 _FRACTION: Final = "fraction"
-# How deep mechanisms of a file may be in one another, and how many digits of fractions it has.
+# How deep mechanisms of a file may be in one another.
 _DEEPEST: Final = 16
-_LONG: Final = 1000
-_NAMES: Final[Mapping[Any, str]] = {
-    kind: name
-    for name, kind in {
-        **RELEASES,
-        **vocabulary.STRATEGIES,
-        **vocabulary.SCHEDULES,
-        **vocabulary.RUN_COUNTS,
-    }.items()
+
+
+def _kinds(module: ModuleType, base: type, join: str = "-") -> dict[str, Maker]:
+    """Return the classes of a module by their names in small letters, the words joined."""
+    return {
+        re.sub(r"\B(?=[A-Z])", join, name).lower(): kind
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and issubclass(kind, base) and kind is not base
+    }
+
+
+# What a text can describe: a trade-off function is none.
+RELEASES: Final[Mapping[str, type[Mechanism]]] = {
+    name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != "FDP"
 }
+_STRATEGIES: Final = _kinds(strategies, strategies.Strategy, "_")
+_SCHEDULES: Final = _kinds(schedules, schedules.Schedule)
+_RUN_COUNTS: Final = _kinds(tuning, tuning.RunCount)
+# Fields that are tables of a kind, and the kinds that there are.
+KINDS: Final[Mapping[str, Mapping[str, Maker]]] = {
+    "batch_schedule": _SCHEDULES,
+    "distribution": _RUN_COUNTS,
+    "encoder": {
+        **{name: getattr(Encoder, name) for name in ("tree", *_STRATEGIES)},
+        "matrix": Encoder.of_matrix,
+    },
+    "graph": {
+        **{name: getattr(Graph, name) for name in ("complete", "cycle", "path")},
+        "edges": Graph,
+        "random-out": Graph.random_out,
+    },
+    "schedule": _SCHEDULES,
+}
+_KNOWN: Final = {**RELEASES, **_STRATEGIES, **_SCHEDULES, **_RUN_COUNTS}
+_NAMES: Final[Mapping[Any, str]] = {kind: name for name, kind in _KNOWN.items()}
+# Of a DPSGD, one of each pair is given: to set one is to take the other away.
+_PAIRS: Final = (("batch_size", "rate"), ("epochs", "steps"))
+ALTERNATIVES: Final = {one: other for a, b in _PAIRS for one, other in ((a, b), (b, a))}
+
+
+def parameters_of(make: Maker) -> dict[str, Parameter]:
+    """Return what can be given for an object: where it came from is not of it."""
+    return {name: one for name, one in signature(make).parameters.items() if name != "origin"}
+
+
+def required_by(make: Maker) -> list[str]:
+    """Return what must be given for an object."""
+    found = parameters_of(make).items()
+    return [name for name, one in found if one.default is Parameter.empty]
+
+
+def maker(name: object, known: Mapping[str, _Known], where: str) -> _Known:
+    """Return what makes the objects of a name, or raise."""
+    if isinstance(name, str) and name in known:
+        return known[name]
+    few = f"must be one of {', '.join(known)}"
+    allowed = few if len(known) < len(RELEASES) else "hockeystick init --list has all"
+    raise PlanFileError(f"unknown {where} {name!r:.80}{hint(name, known) or f'; {allowed}'}")
+
+
+def refuse_unknown(where: str, table: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise for the first key that is not allowed."""
+    names = list(allowed)
+    for key in table:
+        if key not in names:
+            path = f"{where}.{key}" if where else key
+            near = hint(key, [one for one in names if one not in table])
+            raise PlanFileError(f"unknown key {path}{near}; allowed are {', '.join(names)}")
+
+
+# Numbers to begin with, of a DPSGD (the likelier to be left out the earlier) and of others.
+_STARTS: Final[Mapping[str, float]] = {
+    "noise_multiplier": 1,
+    "epochs": 1,
+    "steps": 1000,
+    "batch_size": 1,
+    "rate": 0.01,
+    "examples": 1_000_000,
+}
+_ANY: Final = (1.0625, 1, 2, 0.53125, 101, 0.010009765625, 1009, 1_000_003)
+
+
+def start_for(make: Callable[..., Mechanism], given: Mapping[str, Any], name: str) -> float:
+    """Return the first number for a field with which a mechanism can be made; else the likeliest.
+
+    What is wrong with the other fields is then said by making it.
+    """
+    usual = math.sqrt(math.prod(PARAMETERS[name].typical)) if name in PARAMETERS else _ANY[0]
+    starts = (_STARTS.get(name, usual) if make is DPSGD else usual, *_ANY)
+    return next((one for one in starts if _is_made(make, {**given, name: one})), starts[0])
+
+
+def _is_made(make: Callable[..., Mechanism], given: Mapping[str, Any]) -> bool:
+    try:
+        make(**given)
+    except (HockeystickError, TypeError):
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class Blanks:
+    """The numbers that a plan leaves out, and the mechanisms that are made with others instead.
+
+    ``wanted`` is what is to be solved for, where that is said: of epochs and steps the one meant.
+    """
+
+    wanted: str | None = None
+    names: list[str] = field(default_factory=list)
+    owners: list[object] = field(default_factory=list)
+
+    def filled(self, make: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return fields, with a number to begin with in place of one that is left out."""
+        if not (isinstance(make, type) and issubclass(make, Mechanism)):
+            return given
+        missing = [name for name in required_by(make) if given.get(name) is None]
+        if make is DPSGD and not missing and not _is_made(make, given):
+            length = "steps" if given.get("examples") is None else "epochs"
+            likely = (self.wanted, length, *_STARTS)
+            left = [one for one in likely if one and given.get(one) is None]
+            begun = ({one: start_for(make, given, one)} for one in left)
+            missing = [*next((one for one in begun if _is_made(make, {**given, **one})), ())]
+        if len(missing) != 1:
+            return given
+        self.names += missing
+        return {**given, missing[0]: start_for(make, given, missing[0])}
 
 
 def describe(plan: Mechanism) -> dict[str, Any]:
     """Return a plan as JSON keeps it exactly: the form in which answers say what they are of.
 
     An object has the name of its ``type`` (schedules, distributions of runs and trade-off
-    functions after the name of their module) and its fields. What JSON does not have is an object
-    of one key: ``{"float": "inf"}``, ``{"fraction": "0x1/0x3"}`` with hexadecimal integers.
-
-    Guarantees:
-        Nothing is rounded, and equal plans give the same description. A plan of a class that is
-        none of the package's is described by the mechanism that it comes down to.
+    functions after that of their module) and its fields. What JSON does not have is an object of
+    one key: ``{"float": "inf"}``, ``{"fraction": "0x1/0x3"}`` with hexadecimal integers. Nothing is
+    rounded, and equal plans give the same description; one of a class that is none of the
+    package's is described by the mechanism that it comes down to.
 
     Raises:
-        ParameterError: If it is no plan, or holds something that has no such form, as a mechanism
-            that is none of the package's or a trade-off function that only a program knows.
+        ParameterError: If it is no plan, or holds what has no such form, as a trade-off function
+            that only a program knows.
 
     Example:
         >>> import hockeystick as hs
@@ -81,10 +199,9 @@ def describe(plan: Mechanism) -> dict[str, Any]:
 
 
 def read_description(document: Json) -> Mechanism:
-    """Return the plan that a description says: ``describe`` the other way round.
+    """Return the plan that a description says, equal to what ``describe`` was given.
 
-    Guarantees:
-        The plan equals the one that was described; only types of the package are read.
+    Only types of the package are read.
 
     Args:
         document: What ``describe`` returned, also after a way through JSON.
@@ -98,10 +215,9 @@ def read_description(document: Json) -> Mechanism:
         Gaussian(noise_multiplier=2.0)
     """
     try:
-        return checked("description", made(document))
-    except (PlanFileError, RecursionError) as error:
-        why = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise ParameterError("description", document, f"as describe writes it: {why}") from None
+        return checked("description", plan_of(document, "", {}))
+    except PlanFileError as error:
+        raise ParameterError("description", document, f"as describe writes it: {error}") from None
 
 
 def made(tree: Any, where: str = "", key: str = "", blanks: Blanks | None = None) -> Any:
@@ -112,24 +228,21 @@ def made(tree: Any, where: str = "", key: str = "", blanks: Blanks | None = None
         return tree
     if tree.keys() in ({_FLOAT}, {_FRACTION}):
         return _number(tree)
-    tag = "kind" if key in KINDS else "mechanism"
     if _TYPE in tree:
-        tag, (_, make) = _TYPE, maker(tree[_TYPE], _TYPES, f"{where}.{_TYPE}".lstrip("."))
-        names = _names(make)
+        tag, known = _TYPE, _TYPES
     elif where.count(".") > _DEEPEST:
         raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
     else:
-        make = maker(tree.get(tag), KINDS.get(key, RELEASES), f"{where}.{tag}".lstrip("."))
-        names = tuple(parameters_of(make))
+        tag, known = "kind" if key in KINDS else "mechanism", KINDS.get(key, RELEASES)
+    make = maker(tree.get(tag), known, f"{where}.{tag}".lstrip("."))
+    names = _names(make) if tag == _TYPE else tuple(parameters_of(make))
+    # Encoders were written without their strategy at first.
+    needed = {*names} - {"strategy"} if tag == _TYPE else {*required_by(make)}
     given = {name: one for name, one in tree.items() if name != tag}
     path = where or tree[tag]
-    # Before what is inside of them is asked for.
-    vocabulary.refuse_unknown(path, given, names)
-    # Encoders were written without their strategy at first.
-    if tag == _TYPE and (lacking := {*names} - {*given, "strategy"}):
-        raise PlanFileError(f"{path} needs {', '.join(sorted(lacking))}")
+    refuse_unknown(path, given, names)  # before what is inside of them is asked for
     parts = {name: made(one, f"{path}.{name}", name, blanks) for name, one in given.items()}
-    return built(make, parts, path, blanks)
+    return _built(make, parts, path, [one for one in names if one in needed], blanks)
 
 
 def _number(tree: Mapping[str, Any]) -> float | Fraction:
@@ -143,10 +256,12 @@ def _number(tree: Mapping[str, Any]) -> float | Fraction:
         raise PlanFileError(f"{tree!r:.80} is no number") from None
 
 
-def built(make: Maker, fields: Mapping[str, Any], where: str, blanks: Blanks | None) -> Any:
+def _built(
+    make: Maker, parts: Mapping[str, Any], where: str, needed: Iterable[str], blanks: Blanks | None
+) -> Any:
     """Return what is made of these fields; an error says by a path where the plan is wrong."""
-    given = fields if blanks is None else blanks.filled(make, fields)
-    for name in vocabulary.required_by(make):
+    given = parts if blanks is None else blanks.filled(make, parts)
+    for name in needed:
         if name not in given:
             allowed = f", {PARAMETERS[name].allowed}" if name in PARAMETERS else ""
             raise PlanFileError(f"{where} needs {name}{allowed}")
@@ -155,7 +270,7 @@ def built(make: Maker, fields: Mapping[str, Any], where: str, blanks: Blanks | N
     except (HockeystickError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         name = error.name if isinstance(error, ParameterError) else ""
         raise PlanFileError(f"{where}{'.' if name in given else ': '}{error}") from None
-    if blanks is not None and given.keys() != fields.keys():
+    if blanks is not None and given is not parts:
         blanks.owners.append(found)
     return found
 
@@ -168,7 +283,7 @@ def plan_of(
         if tree.get("mechanism") != DPSGD.__name__:
             names = ", ".join(overrides)
             raise PlanFileError(f"there is no DPSGD alone in which to override {names}")
-        dropped = {vocabulary.ALTERNATIVES.get(name) for name in overrides}
+        dropped = {ALTERNATIVES.get(name) for name in overrides}
         kept = {name: value for name, value in tree.items() if name not in dropped}
         tree = {**kept, **overrides}
     try:
@@ -231,15 +346,15 @@ def _described(value: Any) -> Json:
         allowed = "made of what has a form in JSON: numbers, texts and the registered types"
         raise ParameterError("state", value, allowed)
     parts = _parts(value)
-    names = _names(_TYPES[name][1])
-    return {_TYPE: name, **{key: _tree(parts[key], _exactly, _described) for key in names}}
+    told = {key: _tree(parts[key], _exactly, _described) for key in _names(_TYPES[name])}
+    return {_TYPE: name, **told}
 
 
 @cache
 def _names(make: Maker) -> tuple[str, ...]:
     """Return the names of what an object of a description is made of."""
     taken = signature(make).parameters
-    own = [one.name for one in fields(make) if one.name in taken] if is_dataclass(make) else []
+    own = [one for one in getattr(make, "__dataclass_fields__", ()) if one in taken]
     return tuple(own or taken)
 
 
@@ -260,10 +375,7 @@ def _parts(value: Any) -> Mapping[str, Any]:
 
 
 def _as_text(value: float | Fraction) -> Json:
-    if isinstance(value, Fraction):
-        form = "#x" if len(f"{value.numerator * value.denominator:x}") > _LONG else "d"
-        return f"Fraction({value.numerator:{form}}, {value.denominator:{form}})"
-    return value
+    return repr(value) if isinstance(value, Fraction) else value
 
 
 def _in_file(value: Any) -> Json:
@@ -276,7 +388,7 @@ def _in_file(value: Any) -> Json:
         if value.strategy is None and value.words != "tree":
             raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
         own = {"kind": "tree"} if value.strategy is None else _in_file(value.strategy)
-        pattern = {"participations": value.participations, "separation": value.separation}
+        pattern = {name: getattr(value, name) for name in ("participations", "separation")}
         often = {name: count for name, count in pattern.items() if count != 1}
         return {**own, "rounds": value.rounds, **often}
     if type(value) not in _NAMES:
@@ -288,11 +400,10 @@ def _in_file(value: Any) -> Json:
 def _without_defaults(value: Any) -> dict[str, Any]:
     """Return the fields of an object that a file has to say."""
     taken = parameters_of(type(value))
-    found = {name: part for name, part in _parts(value).items() if name in taken}
     return {
         name: _tree(part, _as_text, _in_file)
-        for name, part in found.items()
-        if part is not None and part != taken[name].default
+        for name, part in _parts(value).items()
+        if name in taken and part is not None and part != taken[name].default
     }
 
 
@@ -328,12 +439,12 @@ def _of_plan(plan: Mechanism) -> TradeOff:
 
 
 def _encoder(
-    words: Any,
-    rounds: Any,
-    participations: Any,
-    separation: Any,
-    least_square: Any,
-    square: Any,
+    words: str,
+    rounds: int,
+    participations: int,
+    separation: int,
+    least_square: Fraction,
+    square: Fraction,
     strategy: Any = None,
 ) -> Encoder:
     """Return an encoder of known sensitivity, which is what its strategy, if it has one, says."""
@@ -346,7 +457,7 @@ def _encoder(
         raise ParameterError("square", square, "a fraction >= least_square, which is >= 0")
     if strategy is None:
         return Encoder(words, rounds, Pattern(**pattern), Squares(*ends))
-    found = Encoder.of(checked_strategy(strategy), rounds, **pattern)
+    found = Encoder.of(strategy, rounds, **pattern)
     owns = zip(ends, (found.least_square, found.square), strict=True)
     if found.words != words or any(abs(one - own) > own * _ROUNDED for one, own in owns):
         raise ParameterError("square", square, f"that of the strategy, {found.square}")
@@ -379,9 +490,9 @@ def _polygon(
 
 
 _PLAIN: Final[Mapping[str, Iterable[Any]]] = {
-    "": (*MECHANISMS.values(), *NOTIONS.values(), *vocabulary.STRATEGIES.values()),
-    "schedules.": vocabulary.SCHEDULES.values(),
-    "tuning.": vocabulary.RUN_COUNTS.values(),
+    "": (*MECHANISMS.values(), *NOTIONS.values(), *_STRATEGIES.values()),
+    "schedules.": _SCHEDULES.values(),
+    "tuning.": _RUN_COUNTS.values(),
     "tradeoffs.": (
         tradeoffs.ApproxTradeOff,
         tradeoffs.GaussianTradeOff,
@@ -392,15 +503,16 @@ _PLAIN: Final[Mapping[str, Iterable[Any]]] = {
         RenyiPoints,
     ),
 }
-# What can be described: the names of its type, the type, and what makes it of its fields.
-_TYPES: Final[Mapping[str, tuple[type, Maker]]] = {
-    **{f"{room}{kind.__name__}": (kind, kind) for room, kinds in _PLAIN.items() for kind in kinds},
-    "Encoder": (Encoder, _encoder),
-    "Graph": (Graph, _graph),
-    "Origin": (Origin, _origin),
-    "tradeoffs.GroupTradeOff": (GroupTradeOff, _group),
-    "tradeoffs.PiecewiseLinearTradeOff": (PiecewiseLinearTradeOff, _polygon),
-    "tradeoffs.RenyiTradeOff": (RenyiTradeOff, _renyi),
-    "tradeoffs.of_plan": (ProfileTradeOff, _of_plan),
-}
-_TYPE_NAMES: Final = {kind: name for name, (kind, _) in _TYPES.items()}
+# What can be described: the name of a type, the type, and what makes it of its fields.
+_DESCRIBED: Final[Iterable[tuple[str, type, Maker]]] = (
+    *((f"{room}{kind.__name__}", kind, kind) for room, kinds in _PLAIN.items() for kind in kinds),
+    ("Encoder", Encoder, _encoder),
+    ("Graph", Graph, _graph),
+    ("Origin", Origin, _origin),
+    ("tradeoffs.GroupTradeOff", GroupTradeOff, _group),
+    ("tradeoffs.PiecewiseLinearTradeOff", PiecewiseLinearTradeOff, _polygon),
+    ("tradeoffs.RenyiTradeOff", RenyiTradeOff, _renyi),
+    ("tradeoffs.of_plan", ProfileTradeOff, _of_plan),
+)
+_TYPES: Final[Mapping[str, Maker]] = {name: make for name, _, make in _DESCRIBED}
+_TYPE_NAMES: Final = {kind: name for name, kind, _ in _DESCRIBED}

@@ -34,12 +34,8 @@ def registered(kind: _Class) -> _Class:
 
 def registered_in(package: str) -> dict[str, type]:
     """Return the classes that the modules of a package register, by their names, in order."""
-    inside = f"{package}."
-    return {
-        name: kind
-        for name, kind in sorted(_REGISTERED.items())
-        if kind.__module__.startswith(inside)
-    }
+    known = sorted(_REGISTERED.items())
+    return {name: kind for name, kind in known if kind.__module__.startswith(f"{package}.")}
 
 
 def divided_words(adjacency: Adjacency, drawn: str, records: str) -> str:

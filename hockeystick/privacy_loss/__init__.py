@@ -7,7 +7,9 @@ Every accountant is a way of reading these losses.
 
 from __future__ import annotations
 
-from hockeystick._modules import import_modules
+from importlib import import_module
+from pkgutil import walk_packages
+
 from hockeystick.numerics import Ball, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
@@ -161,4 +163,5 @@ __all__ = [
     "observed_mixture",
 ]
 
-import_modules(__name__)
+for _found in walk_packages(__path__, f"{__name__}."):
+    import_module(_found.name)

@@ -56,7 +56,6 @@ class Subject:
         verify: Whether a second program is to verify the headline.
         audit: The scores of an attack on what ran.
         ledger: What the ledger of the data says.
-        group: The plan for one record, where ``plan`` is the cost of several together.
     """
 
     plan: Mechanism
@@ -71,12 +70,6 @@ class Subject:
     verify: bool = False
     audit: Audit | None = None
     ledger: Ledgered | None = None
-    group: Mechanism | None = None
-
-    @property
-    def described(self) -> Mechanism:
-        """What the words and assumptions are of: as the plan, and with the same answers."""
-        return self.plan if self.group is None else self.group
 
 
 class Point(NamedTuple):
@@ -182,7 +175,7 @@ def investigate(
         True
     """
     plan = subject.plan
-    answer = epsilon(subject.described, subject.delta)
+    answer = epsilon(subject.plan, subject.delta)
     most = _DENSE if answer.accountant in _QUICK else _SPARSE
     deltas, epsilons = _deltas(subject.delta, most), _epsilons(answer.upper, most)
     course = course_of(plan, most)
@@ -211,14 +204,14 @@ def investigate(
     ((held, verdict, not_verified),) = told("verifier", map(_verified, [subject], [answer]))
     shown = [*told("audit", (audited(one, plan=plan, delta=at) for one in given))]
     decision = None if subject.budget is None else decide(answer, subject.budget)
-    quick, asked_for = answer.accountant in _QUICK and subject.group is None, subject.budget or 0.0
+    quick, asked_for = answer.accountant in _QUICK, subject.budget or 0.0
     is_met = decision in (None, Decision.MEETS)
     return Findings(
         subject=subject,
         answer=answer,
         decision=decision,
         remedies=() if is_met else remedies(plan, asked_for, at, quick=quick),
-        cautions=cautions(answer, subject.described, delta=at),
+        cautions=cautions(answer, subject.plan, delta=at),
         groups=groups,
         by_delta=by_delta,
         by_epsilon=by_epsilon,

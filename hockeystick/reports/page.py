@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick._tables import cells_of
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.comparison import Truth, quoted
 from hockeystick.answers import (
@@ -46,7 +45,7 @@ from hockeystick.reports.audit import Audit
 from hockeystick.reports.figures import figures, is_wide
 from hockeystick.reports.findings import Findings, Subject, investigate
 from hockeystick.reports.ledger import Ledgered, entries_told, ledgered, rooms_of, status_facts
-from hockeystick.results import Certified
+from hockeystick.results import Certified, cells_of
 from hockeystick.tradeoffs.reading import is_promise, percent, percent_at_most, reading
 
 _FILE_NAME: Final = "plan.toml"
@@ -103,7 +102,7 @@ class Report:
         """An entry for the registry of deployments."""
         told = self.findings.subject
         about = {"title": told.title, "source": told.source, "notes": told.notes}
-        return registration(self.answer, told.described, delta=told.delta, **about)
+        return registration(self.answer, told.plan, delta=told.delta, **about)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which is replaced if it exists, and return its path."""

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 import hockeystick as hs
-from hockeystick._tables import Rows, aligned, as_html, cells_of
 from hockeystick.accountants import Comparison, Row
 from hockeystick.errors import HockeystickError
+from hockeystick.results import Rows, aligned, as_html, cells_of
 
 PROVEN = hs.Certified(1.0, 1.0, 1.25, quantity="epsilon", accountant="rdp")
 GUESS = hs.Approximate(1.1, quantity="epsilon", accountant="gdp")

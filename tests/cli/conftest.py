@@ -6,8 +6,6 @@ import pytest
 
 from hockeystick.cli import main
 
-_DEFAULTS = "HOCKEYSTICK_DELTA", "HOCKEYSTICK_ADJACENCY"
-
 
 class Ran(NamedTuple):
     status: int
@@ -30,7 +28,7 @@ def told(run: Run, *arguments: str) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", *_DEFAULTS):
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
 

@@ -1,9 +1,4 @@
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +12,6 @@ pytest.importorskip("matplotlib", reason="reports need Matplotlib")
 pytest.importorskip("jinja2", reason="reports need Jinja2")
 
 
-ROOT = Path(__file__).parents[2]
 PLAN = "title = 'Nine queries'\ndelta = 1e-5\n[dpsgd]\nrate = 1\nsteps = 9\nnoise_multiplier = 4\n"
 NINE = hs.DPSGD(rate=1, steps=9, noise_multiplier=4)
 
@@ -40,7 +34,7 @@ def test_a_plan_file_becomes_a_page(
     assert f"epsilon ≤ {at_most(answer.upper, 4)} at delta = 1e-05" in words
     assert "Nine queries" in words
     assert "2026-01-31" in words
-    assert f"hockeystick report {plan} --delta 1e-05 -o report.html" in words
+    assert f"hockeystick epsilon {plan} --delta 1e-05" in words
     assert PLAN.replace("\n", " ").strip() in words
 
 
@@ -56,20 +50,6 @@ def test_an_audit_that_refutes_the_plan_ends_with_status_1(
     assert "audit refuted with confidence 0.9: " in " ".join(said.split())
     words = words_of(out.read_text("utf-8"))
     assert "Refuted with confidence 0.9: what ran is not what the plan describes." in words
-    assert f"--audit {scores} --confidence 0.9 -o report.html" in words
-
-
-@pytest.mark.skipif(os.name != "posix", reason="interrupts are those of POSIX")
-def test_an_interrupt_leaves_no_half_page(write: Write, out: Path) -> None:
-    plan = write(PLAN)
-    command = [sys.executable, "-m", "hockeystick", "report", plan, "-o", str(out)]
-    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(0.6)
-    running.send_signal(signal.SIGINT)
-    running.communicate(timeout=600)
-    assert [one.name for one in out.parent.iterdir() if one.name != "report.html"] == ["plan.toml"]
-    if out.exists():  # it was quicker
-        assert out.read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
 def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None:
@@ -80,7 +60,6 @@ def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None
     status, said, _ = run("verify", str(out))
     assert status == 0
     said = " ".join(said.split())
-    assert "its visible text is not looked at" in said
     text = out.read_text(encoding="utf-8")
     epsilon = re.findall(r"epsilon is at most ([\d.]+\d)", text)[0]
     out.write_text(text.replace(epsilon, "0.125"), encoding="utf-8")

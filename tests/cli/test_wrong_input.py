@@ -34,69 +34,49 @@ WRONG = [
     (f"{AT} steps=9", "steps is given twice; give it once"),
     (f"{AT} --delta 1e-6", "--delta is given twice"),
     (f"{AT} epoch=3", "unknown key DPSGD.epoch (did you mean 'epochs'?)"),
-    (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
-    ("epsilon 'Laplace(-2)' --delta 0.1", "'Laplace(-2)': Laplace.scale must be a number >= 0"),
     ("epsilon ./Laplace(2) --delta 0.1", "./Laplace(2): the file cannot be read: No such"),
     ("epsilon 'Laplace(2)' --group 0", "group must be an integer from 1 to 10^15; got 0"),
-    ("epsilon 'Laplace(2)' examples_per_user=3", "parameter must be a number that the plan gives"),
     ("epsilon 'Exponential(1)' --group 2 --delta 0.1", "no mechanism is known"),
     # Records that take turns are not on the same samples.
     (
         "epsilon 'CyclicPoisson(1, coefficients=[1], rounds=4, cycle=2, rate=0.1)' --group 2",
         "no mechanism is known",
     ),
-    (f"epsilon {NOISE} @ Gaussian(3)' --group 2", "not both; the plan has 2"),
+    (f"epsilon {NOISE} @ Gaussian(3)' --group 2", "no mechanism is known"),
     (f"delta {TRAINING}", "epsilon must be given, as --epsilon or in the plan file: a number >= 0"),
     (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
-    (f"epsilon {TRAINING} delta=1e-5", "where to ask is said by --delta, not NAME=VALUE"),
+    (f"epsilon {TRAINING} delta=1e-5", "unknown key DPSGD.delta"),
     (f"solve {TRAINING} --parameter rate", "Give one target"),
     (f"solve {TRAINING} --parameter rate --epsilon 2", "delta must be given, as --delta"),
     (SOLVE, "Say --parameter, the number to solve for, one of noise_multiplier, rate, steps"),
     (f"{SOLVE} --parameter rate --target GDP(1)", "give --target, or"),
-    (f"solve {TRAINING} --parameter rate --target BayesError(1)", "write BayesError(value, prior)"),
     (f"solve {TRAINING} --parameter rate --epsilon 1 --delta 1", "below 1 to be a target"),
     (f"{SOLVE} --parameter rate --accountant gdp", "accountant must be"),
-    (f"{SOLVE} --parameter rate -o a.txt", "must be a file name that ends in .toml"),
     ("solve 'Laplace() @ Laplace()' --epsilon 2", "The plan leaves out scale and scale; give all"),
     ("solve 'Laplace() ** 9' --parameter count", "The plan leaves out scale, and --parameter is"),
-    ("solve steps=10 --epsilon 2", "batch_size or rate must be given"),
-    ("solve 'SparseVector()' --epsilon 2", "SparseVector needs threshold_scale"),
-    ("solve 'DiscreteGaussian(sensitivity=1.4142)' --target 'ZCDP(0.1)'", "each changed by 1"),
-    ("convert 'ZCDP(0.5)' --to zzCDP", "to must be one of 'PureDP', 'ApproxDP'"),
     ("convert 'ZCDP(0.5)' --to ApproxDP", "ApproxDP needs --delta or --epsilon"),
-    ("convert 'ZCDP(0.5)' --to RenyiDP", "RenyiDP needs --orders"),
-    ("convert 'ZCDP(1)' --to RenyiDP --short --orders 2,3", "--short prints one number"),
-    ("convert 'Gaussian(1)' --short --to FDP", "--short prints one number"),
     ("tradeoff plan.toml --fpr 2", "fpr must be a number from 0 to 1; got 2"),
-    ("tradeoff plan.toml -o a.txt", "a file name that ends in .csv or .svg or .png or .pdf"),
-    ("tradeoff plan.toml -o ''", "out must be a file name"),
+    ("tradeoff plan.toml -o a.txt", "a file name that ends in .svg or .png or .pdf"),
     ("report plan.toml -o page.html --delta 0", "delta must be above 0: at 0, this plan's"),
     ("verify", "Missing argument 'FILE'"),
     ("verify cut.json", "the answer is not JSON: Unterminated string"),
-    ("verify plan.toml grid.toml", "GRID.toml is for the rows of a sweep"),
     ("check", "Give plan files, or --schema alone"),
     ("explore --port 70000", "port must be an integer from 0 to 65535; got 70000"),
-    ("audit scores.npz", "Give a plan, --delta, or both; delta must be a number from 0 to 1"),
-    ("ledger status lost", "dataset must be one of this ledger: 'census'"),
-    ("ledger init x", "Missing option '--budget'"),
-    ("ledger reserve census", "Give a plan file, a plan as"),
+    ("audit scores.npz", "delta must be given where no plan is"),
     ("ledger commit census lost", "key must be that of a reservation"),
     ("ledger verify --head 1:2", "head must be a head that was noted, or a file"),
-    ("ledger verify census --head 1:2", "head must be a head as status has it"),
     ("ledger verify --head nowhere.json", "a file that ledger status --json printed; got 'now"),
     ("ledger status --ledger ''", "Missing --ledger"),
     ("ledger status --ledger nowhere.db", "there is no ledger at"),
     ("ledger status --ledger mysql://u:secret@h/d", "url must be the path of a file"),
-    ("accountant", "accountant"),
 ]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a plan, a grid, scores, a ledger, and a file that holds no answer."""
+    """Return a folder with a plan, scores, a ledger, and a file that holds no answer."""
     made = tmp_path_factory.mktemp("wrong")
     (made / "plan.toml").write_text(f"delta = 1e-5\n{DPSGD}", encoding="utf-8")
-    (made / "grid.toml").write_text("", encoding="utf-8")
     np.savez(made / "scores.npz", scores_in=np.arange(9.0), scores_out=np.arange(9.0))
     plan = hs.Gaussian(1)
     told = json.dumps(hs.answers.document(hs.epsilon(plan, 1e-5), plan, delta=1e-5)).encode()
@@ -126,7 +106,7 @@ FILES = [
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
     ('{"dpsgd": {"rate": 1, "rate": 2}}', "'rate' is there twice"),
     ('{"dpsgd": {"rate": 1, "steps": 1}}', "dpsgd needs noise_multiplier"),
-    ('{"type": "Laplac"}', "unknown type 'Laplac'"),
+    ('{"type": "Laplac"}', "unknown description.type 'Laplac'"),
     ('{"rows": [{"parameters": {"release[0].scale": 3}}]}', "unknown key rows"),
     ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
     ('{"description": {}, "group": 3}', "of, and --group 3"),
@@ -180,14 +160,13 @@ def test_a_refusal_is_one_object_for_programs(
     assert run(*words) == (expected, "", err)
 
 
-def test_a_budget_that_does_not_suffice_and_an_interrupt_keep_their_statuses(
+def test_a_budget_that_does_not_suffice_keeps_its_status(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     spent = hs.errors.BudgetExhausted(hs.GDP(2), hs.GDP(1), "nothing", "a step")
     assert refuse(spent, as_json=True) == 4
     error = json.loads(capsys.readouterr().out)["error"]
     assert (error["type"], error["left"]) == ("BudgetExhausted", "nothing")
-    assert refuse(KeyboardInterrupt()) == 130
 
 
 @pytest.mark.parametrize(

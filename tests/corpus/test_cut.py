@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.sweep import read_rows
-from hockeystick.errors import AnswerError, LedgerError, ParameterError
+from hockeystick.errors import LedgerError, ParameterError
 from hockeystick.release.counting import Journal
 from tests.corpus.kept import ON_LEDGER, STORED, counted, run_of
 
@@ -120,19 +119,3 @@ def test_a_ledger_cut_anywhere_is_refused_or_says_that_it_is_damaged(tmp_path: P
             continue
         assert ledger.remaining.rho < 0.25  # type: ignore[attr-defined]
         assert not ledger.verify().sound
-
-
-def test_rows_of_a_sweep_that_were_cut_are_rows_of_it_or_none(tmp_path: Path) -> None:
-    whole, rows = (STORED / "sweep.csv").read_bytes(), read_rows(STORED / "sweep.csv")
-    for cut in range(len(whole)):
-        path = tmp_path / f"{cut}.csv"
-        path.write_bytes(whole[:cut])
-        try:
-            found = read_rows(path)
-        except AnswerError:
-            continue
-        *before, last = found
-        assert before == rows[: len(before)]
-        true = rows[len(before)]
-        assert all(true[name] == value for name, value in last.items() if name != "error")
-        assert true["error"].startswith(last["error"])

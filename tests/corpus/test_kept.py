@@ -12,7 +12,6 @@ import pytest
 import hockeystick as hs
 from hockeystick.answers import load_answer
 from hockeystick.calibration import read_description
-from hockeystick.calibration.sweeps.sweep import read_rows
 from hockeystick.mechanisms import MECHANISMS
 from tests.corpus.kept import (
     ASK,
@@ -112,11 +111,6 @@ def test_answers_are_read_and_hold(name: str) -> None:
 def test_plans_are_read() -> None:
     assert hs.load_plan(STORED / "plan.toml").plan == PLAN
     assert read_description(json.loads((STORED / "plan.json").read_text())) == PLAN
-
-
-def test_the_rows_of_sweeps_are_read() -> None:
-    uppers = [row["upper"] for row in read_rows(STORED / "sweep.csv")]
-    assert uppers == ["" if one is None else repr(one) for one in COSTS["sweep"]]
 
 
 def test_a_sweep_goes_on_with_its_journal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

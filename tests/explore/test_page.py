@@ -107,16 +107,6 @@ def test_what_is_refused_is_said_and_the_plan_stays(path: tuple[str, ...], text:
     assert (seen.plan, seen.delta) == (NINE.plan, NINE.delta)
 
 
-def test_what_goes_together_is_taken_together() -> None:
-    file = PlanFile(plan=hs.DPSGD(examples=60, batch_size=6, epochs=1, noise_multiplier=4))
-    seen = shown(file)
-    answered(seen)
-    seen.controls["sampling",].value = "shuffle"
-    assert "add-remove" in seen.notice.text
-    seen.controls["adjacency",].value = "zero-out"
-    assert (seen.notice.text, seen.plan.sampling, seen.delta) == ("", "shuffle", 1e-5)
-
-
 def test_one_question_is_asked_at_a_time_and_the_last_plan_is_next() -> None:
     seen = shown(NINE)
     for noise in ("5", "6", "7"):

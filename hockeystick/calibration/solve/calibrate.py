@@ -21,7 +21,7 @@ from hockeystick.calibration.solve.targets import (
     constraint_of,
 )
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.io.vocabulary import parameters_of, required_by, start_for
+from hockeystick.io.codec import parameters_of, required_by, start_for
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from hockeystick import _validate, accountants
-from hockeystick._suggest import same_name
 from hockeystick._validate import Domain, one_of
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.conversions.by_losses import plan_divergence
 from hockeystick.conversions.convert import convert
-from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.errors import ParameterError, UnsupportedError, same_name
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.privacy_loss import Composition

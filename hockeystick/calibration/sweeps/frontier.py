@@ -7,12 +7,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from hockeystick._tables import Rows
 from hockeystick.calibration.solve.targets import Target
 from hockeystick.calibration.sweeps.questions import Solve, with_fields
 from hockeystick.calibration.sweeps.sweep import sweep
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DPSGD
+from hockeystick.results import Rows
 
 _TOLERANCE: Final = 1e-7
 

@@ -16,7 +16,7 @@ from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
 from hockeystick.calibration.solve.fields import locate, rebuilt
 from hockeystick.calibration.solve.targets import Target, constraint_of
 from hockeystick.errors import ParameterError
-from hockeystick.io.vocabulary import ALTERNATIVES
+from hockeystick.io.codec import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.mechanisms.base import checked
 

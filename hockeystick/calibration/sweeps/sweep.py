@@ -31,7 +31,7 @@ from hockeystick import _files, _validate
 from hockeystick._version import __version__
 from hockeystick.calibration.solve.calibrate import Calibrated
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, Question
-from hockeystick.errors import AnswerError, HockeystickError, ParameterError
+from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.numerics.numerals import at_least, at_most, digits_held, is_mpf, nearest
 from hockeystick.results import Approximate, Certified
 
@@ -437,22 +437,3 @@ def _write_json_lines(file: Any, rows: Iterable[Columns]) -> None:
             for name, one in row.items()
         }
         file.write(_line(fields).decode())
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a sweep's file, each value as a text, "" where there is none."""
-    rows: list[Any]
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            if path.suffix.lower() == ".csv":
-                rows = list(csv.DictReader(file, strict=True))
-            else:
-                fields = [dict(json.loads(line)) for line in file]
-                rows = [{k: "" if x is None else str(x) for k, x in row.items()} for row in fields]
-    except OSError as error:
-        raise AnswerError(f"cannot read {path}: {error.strerror or error}") from None
-    except (ValueError, TypeError, RecursionError, csv.Error) as error:
-        raise AnswerError(f"cannot read {path}: {' '.join(str(error).split())}") from None
-    if not rows or any(ERROR not in row or None in (*row, *row.values()) for row in rows):
-        raise AnswerError(f"{path} holds no rows of a sweep, each with as many columns")
-    return rows

@@ -1,9 +1,12 @@
 """Plans of federated training: what each of several parties releases of its own data."""
 
-from hockeystick._modules import import_modules
+from importlib import import_module
+from pkgutil import walk_packages
+
 from hockeystick.mechanisms.base import registered_in
 
-import_modules(__name__)
+for _found in walk_packages(__path__, f"{__name__}."):
+    import_module(_found.name)
 _REGISTERED = registered_in(__name__)
 
 __all__ = list(_REGISTERED)

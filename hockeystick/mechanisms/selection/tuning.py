@@ -288,10 +288,10 @@ class RandomStopping(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> run = hs.DPSGD(noise_multiplier=2, rate=0.01, steps=1000)
-        >>> ten = hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(10)
+        >>> ten = hs.mechanisms.tuning.Poisson(10)
         >>> tuned = hs.mechanisms.RandomStopping(run, ten)
         >>> print(f"{hs.epsilon(run, 1e-6):.3f}, and tuned {hs.epsilon(tuned, 1e-6):.3f}")
-        0.721, and tuned 1.054
+        0.721, and tuned 1.325
     """
 
     inner: Mechanism

@@ -98,7 +98,11 @@ class LargestAtomBound(NamedTuple):
         log_ratio += 4.0 * ULP * (abs(log_delta) + abs(self.log_mass))
         if not log_ratio < 0.0:
             return 0.0
-        epsilon = self.loss + math.log(-math.expm1(log_ratio)) * (1.0 + 8.0 * ULP)
+        if log_ratio < -0.7:
+            log_rest = math.log1p(-math.exp(log_ratio))
+        else:
+            log_rest = math.log(-math.expm1(log_ratio))
+        epsilon = self.loss + log_rest * (1.0 + 8.0 * ULP)
         return max(epsilon - 4.0 * ULP * abs(self.loss), 0.0)
 
 
@@ -562,7 +566,7 @@ def least_delta(terms: Terms, epsilon: float) -> float:
 class BoundAccountant(DirectedAccountant):
     """An accountant whose upper end has a theorem; the lower one is the closed form of a part.
 
-    Both theorems are of losses that are finite, without constants and at least one.
+    Losses are finite and without constants, at least one of them.
     """
 
     kind: ClassVar[Kind] = "bound"

@@ -280,9 +280,9 @@ def _normal(laws: list[tuple[LawBounds, int]]) -> Normal:
 
     ``|Phi((t-m)/s) - Phi((t-m')/s')| <= 0.39895 |m-m'| / s + 0.24198 |s-s'| / s`` for s <= s'.
     """
-    low, high = (sum(n * law[side] for law, n in laws) for side in (0, 1))
-    least, most = (sum(n * law[side] for law, n in laws) for side in (2, 3))
-    third = sum(n * law.third_upper for law, n in laws)
+    low, high = (math.fsum(n * law[side] for law, n in laws) for side in (0, 1))
+    least, most = (math.fsum(n * law[side] for law, n in laws) for side in (2, 3))
+    third = math.fsum(n * law.third_upper for law, n in laws)
     mean, deviation = 0.5 * (low + high), math.sqrt(0.5 * (least + most))
     shortest = math.sqrt(least) * (1.0 - _OUTWARD)
     if not (0.0 < shortest < math.inf and math.isfinite(mean) and math.isfinite(deviation)):

@@ -204,7 +204,7 @@ level_sets = interruptible(minorant)
 
 @njit(cache=True)
 def minorant_exponent(width: Array, mass: Array, variation: float, y: float) -> float:
-    """Return ``b(y) <= -ln|M(c + i v)| / M(c)`` for every ``v >= y``; it grows with ``y``.
+    """Return ``b(y) <= -ln(|M(c + i v)| / M(c))`` for every ``v >= y``; it grows with ``y``.
 
     A uniform density of width ``s`` has ``|psi(v)| = |sinc(v s/2)|``, at most the falling envelope
     used here; and ``|psi(v)| <= V / v`` for a density of total variation ``V``.

@@ -165,7 +165,7 @@ class Selection(DirectedAccountant):
     by some score. Between them is what the profile is known to and the grid leaves open.
 
     References:
-        The worst order of the outputs is this package's own, proven in its page. Earlier bounds:
+        The worst order of the outputs is this package's own, proven in ``orders``. Earlier bounds:
         Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022;
         Koskela, Redberg and Wang, "Privacy Profiles for Private Selection", ICML 2024.
     """

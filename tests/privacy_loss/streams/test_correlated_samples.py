@@ -44,7 +44,7 @@ def test_the_truth_of_two_bins_is_inside(
         assert found.upper <= 1.01 * found.lower
 
 
-# Delta at 0.5 by an integral over the outputs of one of two independent blocks.
+# Delta at 0.5, by mpmath's integral over the outputs of one of two independent blocks.
 @pytest.mark.parametrize(("rounds", "truth"), [(4, 0.0448765605084988), (3, 0.038313328924163607)])
 def test_two_blocks_cost_what_an_integral_over_their_outputs_says(
     rounds: int, truth: float

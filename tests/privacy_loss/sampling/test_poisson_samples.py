@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,14 @@ import pytest
 import hockeystick as hs
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import PoissonSubsampledGroup
-from hockeystick.privacy_loss import GaussianSequenceLoss, compose, dominating_pair
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.privacy_loss import (
+    GaussianSequenceLoss,
+    LaplaceLoss,
+    SampledLoss,
+    compose,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.sampling.noise_levels import (
     Around,
     Levels,
@@ -18,6 +26,32 @@ from hockeystick.privacy_loss.sampling.noise_levels import (
     _bounds_around,
     levels_of,
 )
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5])
+@pytest.mark.parametrize("removing", [True, False])
+@pytest.mark.parametrize("scale", [0.7, 20.0])
+def test_the_cells_are_those_of_the_mixtures(scale: float, rate: float, removing: bool) -> None:
+    inner = np.array([-1.39, -1.0, -0.2, 0.3, 0.3 + 1e-7, 1.1, 1.42]) * 0.7 / scale
+    edges = np.log1p(rate * np.expm1(inner))
+    edges = edges if removing else -edges[::-1]
+    masses = SampledLoss(LaplaceLoss(scale), rate, removing).cells(edges)
+    with mp.workdps(60):
+        p, b = mp.mpf(repr(rate)), mp.mpf(repr(scale))
+
+        def below(loss: float, centre: int) -> Any:
+            """The mass of the noise below the output at which ln(mixture/without) is a loss."""
+            x = (mp.log1p(mp.expm1(mp.mpf(loss)) / p) * b + 1) / 2 - centre
+            return mp.exp(x / b) / 2 if x < 0 else 1 - mp.exp(-x / b) / 2
+
+        for k, (low, high) in enumerate(pairwise(edges.tolist())):
+            ends = (low, high) if removing else (-high, -low)
+            without, moved = (below(ends[1], at) - below(ends[0], at) for at in (0, 1))
+            mixed = (1 - p) * without + p * moved
+            own, other = (mixed, without) if removing else (without, mixed)
+            assert abs(masses.log_p[k] - mp.log(own)) <= masses.error[k]
+            assert abs(masses.log_q[k] - mp.log(other)) <= masses.error[k] < 3e-11
+
 
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
 

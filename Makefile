@@ -46,7 +46,7 @@ export NUMBA_CACHE_DIR ?= $(CURDIR)/$(VENV)/numba-$(KERNELS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser server help run test test-extras test-slow test-all test-lowest check coverage bench docs gallery notebooks oracles clean distclean
+.PHONY: browser server help run test test-extras test-slow test-all test-lowest check coverage bench docs gallery notebooks clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,9 +95,6 @@ docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; 
 
 gallery: $(VENV)/.installed-test ## make the pictures of docs/gallery.md anew, with Chromium
 	@$(BIN)/python -m tests.gallery.pictures
-
-oracles: $(VENV)/.installed-test ## compute the rows of discrete outputs that tests/oracles/zoo.json lacks
-	@$(BIN)/python -m tests.oracles.zoo
 
 browser: ## install Debian's Chromium where there is none, for the tests of the reports' pages
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \

@@ -107,12 +107,6 @@ def test_only_a_mechanism_is_a_plan(value: Any, ask: Any) -> None:
         ask(value, 0.1)
 
 
-@pytest.mark.parametrize("parts", [(), [], None, 3, (STEP, None), ("a",)])
-def test_a_composition_of_nothing_or_of_no_mechanisms_is_refused(parts: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=r"^parts"):
-        hs.Composed(parts)
-
-
 @pytest.mark.parametrize("call", [hs.epsilon, hs.delta])
 def test_sampling_of_a_composition_is_refused_by_path_and_reason(call: Any) -> None:
     inner = hs.Composed((hs.Gaussian(1), hs.Gaussian(2)))

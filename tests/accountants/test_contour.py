@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,21 +34,15 @@ from hockeystick.accountants.contour.accountant import AnalyticPairs, Contour, _
 from hockeystick.accountants.rdp import saddle
 from hockeystick.numerics import FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision import jumps as twin
-from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     GaussianLoss,
     NearLoss,
     SampledGaussianLoss,
-    TailSplit,
     compose,
 )
 from hockeystick.privacy_loss.core.base import ContourValues
-from hockeystick.privacy_loss.sampling.sampled_gaussian import (
-    NearSampledGaussianLoss,
-    SampledGaussianTailSplit,
-)
+from hockeystick.privacy_loss.sampling.sampled_gaussian import NearSampledGaussianLoss
 
 LOSS = GaussianLoss(1.5)
 TERMS: Sequence[tuple[AnalyticLoss, int]] = ((LOSS, 3),)
@@ -282,60 +276,6 @@ def test_directions_that_are_no_opposites_are_both_asked(monkeypatch: pytest.Mon
     monkeypatch.setattr(SampledGaussianLoss, "opposite", None)
     hs.epsilon(sampled, 1e-5, accountant="contour")
     assert len(asked) == 3
-
-
-Plan: TypeAlias = tuple[tuple[float, float, int], ...]
-# Rate, noise and runs of each part; epsilon and delta that go about together; the accuracy asked.
-SPLIT: list[tuple[Plan, float, float, float]] = [
-    (((1e-4, 1.5, 300),), 0.45339, 1e-10, 32.0),
-    (((1e-4, 1.5, 300), (1e-3, 2.0, 40)), 0.02359, 1e-10, 21.0),
-]
-
-
-def tail_terms(plan: Plan) -> AnalyticTerms:
-    return tuple((SampledGaussianLoss(rate, noise, True), runs) for rate, noise, runs in plan)
-
-
-def separated(plan: Plan, epsilon: float, delta: float, accuracy: float) -> TailAndBulk:
-    found = tail_and_bulk(tail_terms(plan), ContourTarget(epsilon, math.log(delta), accuracy))
-    assert found is not None
-    assert [runs for _, runs in found.splits] == [runs for _, _, runs in plan]
-    return found
-
-
-def sampled(split: TailSplit) -> NearSampledGaussianLoss:
-    assert isinstance(split, SampledGaussianTailSplit)
-    assert isinstance(split.small, NearSampledGaussianLoss)
-    return split.small
-
-
-@pytest.mark.parametrize(("plan", "epsilon", "delta", "accuracy"), SPLIT, ids=str)
-def test_the_part_with_a_large_loss_falls_at_least_as_proven(
-    plan: Plan, epsilon: float, delta: float, accuracy: float
-) -> None:
-    found = separated(plan, epsilon, delta, accuracy)
-    c = saddle(tail_terms(plan), epsilon)
-    decay = found.decay(c)
-    with mp.workdps(16):
-        at_c = [at(sampled(split), c, 0.0) for split, _ in found.splits]
-        for y in (0.7, 17.0):
-            all_of_it = small = mp.mpc(1)
-            for (part, runs), (whole, _) in zip(found.splits, at_c, strict=True):
-                m, j = at(sampled(part), c, y)
-                all_of_it *= (m / whole) ** runs
-                small *= ((m - j) / whole) ** runs
-            size = float(-mp.log(abs(all_of_it - small)))
-            assert decay.exponent(y) <= size
-            assert y > 1.0 or decay.exponent(y) >= size - 6.0
-
-
-def at(split: NearSampledGaussianLoss, c: float, v: float) -> tuple[Any, Any]:
-    """Return M at c + i v, and what of it has a large loss, by quadrature."""
-    w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(split.noise_multiplier)
-    large, small = (
-        twin.integral(split.rate, mu, w, split.edge, split.width, side) for side in (1, -1)
-    )
-    return large + small, large
 
 
 def test_nothing_is_split_without_losses_beyond_a_threshold() -> None:

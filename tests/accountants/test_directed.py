@@ -12,25 +12,6 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.errors import ParameterError
 
 
-@pytest.mark.parametrize(
-    ("rate", "noise", "epsilon", "direction", "delta"),
-    [
-        (0.01, 1, 1, "remove", 2.73200926154613113169568569554e-9),
-        (0.1, 2, 0.2, "remove", 2.88571111801261534128e-4),
-        (0.1, 2, 0.05, "add", 1.54598599391907605115e-3),
-        (0.01, 1, 0.005, "add", 9.63144335305304784057e-4),
-    ],
-)
-def test_check_values_of_one_sampled_gaussian(
-    rate: float, noise: float, epsilon: float, direction: str, delta: float
-) -> None:
-    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate=rate)
-    found = directed_delta(plan, epsilon, direction)
-    assert found.lower <= delta * (1 + 1e-15)
-    assert delta <= found.upper * (1 + 1e-15)
-    assert found.relative_width < 1e-9
-
-
 @pytest.mark.parametrize("epsilon", [-2.0, -0.5, 0.0, 0.7, 3.0])
 def test_outcomes_are_told_apart_by_their_masses(epsilon: float) -> None:
     """FDP of T(P, Q), whose adding direction is (P, Q), composed twice by listing all outcomes."""

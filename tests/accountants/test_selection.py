@@ -1,7 +1,6 @@
 """Tuning by the profile of one run: the worst order of its outcomes, finite pairs, refusals."""
 
 import math
-from functools import cache
 from itertools import permutations
 from typing import Any
 
@@ -18,7 +17,9 @@ from hockeystick.mechanisms.selection.tuning import (
     RunCount,
     TruncatedNegativeBinomial,
 )
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.profiles.profile import GaussianProfile, Profile, ProfileValues
+from tests.privacy_loss.selection.test_tuning import best_of
 
 COUNTS: tuple[RunCount, ...] = (
     TruncatedNegativeBinomial(1.0, 0.1),
@@ -40,30 +41,11 @@ def known(count: RunCount) -> Generating:
     return found
 
 
-@cache
-def masses(count: RunCount) -> Any:
-    """P[K = k] for k = 0, 1, .., as far as they matter, by the definition."""
-    if isinstance(count, Poisson):
-        logs = [-count.mean + k * math.log(count.mean) - math.lgamma(k + 1) for k in range(120)]
-        return np.exp(logs)
-    if isinstance(count, Binomial):
-        n, p = count.trials, count.probability
-        return np.array([math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)])
-    assert isinstance(count, TruncatedNegativeBinomial)
-    eta, gamma = count.eta, count.gamma
-    first = (1 - gamma) * eta / (gamma**-eta - 1) if eta else (1 - gamma) / -math.log(gamma)
-    ratios = [(1 - gamma) * (k + eta) / (k + 1) for k in range(1, 900)]
-    return first * np.r_[0.0, 1.0, np.cumprod(ratios)]
-
-
-def series(count: RunCount, x: Any) -> Any:
-    return np.power.outer(np.asarray(x), np.arange(masses(count).size)) @ masses(count)
-
-
 def of_the_best(count: RunCount, p: Any, q: Any, growth: float) -> float:
     """H of the best of K draws, outcomes from the worst to the best."""
-    best = [np.diff(series(count, np.r_[0.0, np.cumsum(one)])) for one in (p, q)]
-    return float(np.maximum(best[0] - growth * best[1], 0.0).sum())
+    with mp.workdps(30):
+        best = zip(*(best_of(count, one.tolist()) for one in (p, q)), strict=True)
+        return float(mp.fsum(max(a - growth * b, 0) for a, b in best))
 
 
 def random_pair(seed: int, size: int) -> tuple[Any, Any]:

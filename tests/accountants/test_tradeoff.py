@@ -23,34 +23,17 @@ def test_noise_out_of_reach_of_any_line_has_valid_bounds() -> None:
     assert 0.69 <= lower <= upper <= np.nextafter(0.7, 1)
 
 
-SIX_RATES = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
 COIN = hs.tradeoffs.discrete_tradeoff([0.2, 0.5, 0.3], [0.4, 0.45, 0.15])
-
-
-def assert_agree(f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff) -> None:
-    """The proven ends of both overlap, for f and for its inverse."""
-    for one, other in ((f, g), (f.inverse(), g.inverse())):
-        for ends, others in (
-            (one.bounds(SIX_RATES), other.bounds(SIX_RATES)),
-            (one.power_bounds(SIX_RATES), other.power_bounds(SIX_RATES)),
-        ):
-            assert (ends[0] <= others[1]).all()
-            assert (others[0] <= ends[1]).all()
 
 
 @pytest.mark.parametrize(
     "f", [hs.tradeoffs.G(1.0).subsample(0.1), hs.tradeoffs.ApproxTradeOff(1.0, 1e-6), COIN], ids=str
 )
 def test_no_factor_at_all_is_the_identity(f: hs.tradeoffs.TradeOff) -> None:
-    assert_agree(f**0, hs.tradeoffs.IDENTITY)
-
-
-@pytest.mark.parametrize("runs", [1, 2, 3])
-def test_a_discrete_product_holds_the_product_distribution(runs: int) -> None:
-    p, q = np.ones(1), np.ones(1)
-    for _ in range(runs):
-        p, q = np.outer(p, [0.2, 0.5, 0.3]).ravel(), np.outer(q, [0.4, 0.45, 0.15]).ravel()
-    assert_agree(COIN**runs, hs.tradeoffs.discrete_tradeoff(p, q))
+    rates = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
+    lower, upper = (f**0).bounds(rates)
+    assert (lower <= 1.0 - rates).all()
+    assert (1.0 - rates <= upper).all()
 
 
 def test_what_is_no_plan_no_function_or_no_count_is_refused() -> None:

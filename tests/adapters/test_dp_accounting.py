@@ -15,7 +15,6 @@ pytest.importorskip("dp_accounting")
 
 import dp_accounting as dpa
 from dp_accounting import dp_event
-from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from hockeystick.adapters.dp_accounting import HockeystickAccountant, from_event, to_event
@@ -421,23 +420,6 @@ def test_what_is_no_event_and_no_mechanism_is_refused_by_name() -> None:
             call()
     with pytest.raises(TypeError, match="DpEvent"):
         HockeystickAccountant().compose(hs.Gaussian(1))
-
-
-@pytest.mark.extras
-@pytest.mark.parametrize(
-    ("event", "adjacency"),
-    [
-        (Gaussian(1.3), REPLACE),
-        (Discrete(0.7, 3), ZERO),
-        (Poisson(0.05, Gaussian(1.0)), REPLACE),
-        (Poisson(0.05, Laplace(1.0)), ADD),
-    ],
-)
-def test_epsilon_is_that_of_their_loss_distributions(event: Any, adjacency: Adjacency) -> None:
-    ours = HockeystickAccountant(RELATION[adjacency]).compose(event, 3)
-    theirs = PLDAccountant(RELATION[adjacency]).compose(event, 3)
-    assert ours.get_epsilon(1e-5) == pytest.approx(theirs.get_epsilon(1e-5), rel=2e-4)
-    assert ours.get_delta(1.0) == pytest.approx(theirs.get_delta(1.0), rel=2e-3)
 
 
 def test_their_calibration_finds_the_noise_that_ours_does() -> None:

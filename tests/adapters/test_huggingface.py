@@ -23,7 +23,7 @@ import torch
 import transformers
 
 import hockeystick as hs
-from hockeystick.adapters.huggingface import PrivateSteps, PrivateTrainer
+from hockeystick.adapters.huggingface import PrivateTrainer
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import DEVICE, Items, make_private
 
@@ -218,32 +218,3 @@ def test_what_is_no_private_step_of_a_trainer_is_refused(tmp_path: Path) -> None
     trainer.train()
     with pytest.raises(IncompatibleError, match="resume_from_checkpoint"):
         trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-4"))
-
-
-def test_trls_trainer_steps_privately(tmp_path: Path) -> None:
-    trl = pytest.importorskip("trl", reason="needs trl")
-
-    class Private(PrivateSteps, trl.SFTTrainer):  # type: ignore[misc, name-defined]
-        pass
-
-    settings = trl.SFTConfig(
-        str(tmp_path), use_cpu=True, bf16=False, gradient_checkpointing=False, report_to=[]
-    )
-    data = import_module("datasets").Dataset.from_list(WORDS)
-    plan = hs.DPSGD(examples=40, batch_size=2, steps=4, noise_multiplier=1.0)
-    tokenizers = import_module("tokenizers")
-    words = {"<pad>": 0} | {f"w{place}": place for place in range(1, 20)}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<pad>"))
-    trainer = Private(
-        _gpt2("eager"),
-        settings,
-        train_dataset=data,
-        processing_class=transformers.PreTrainedTokenizerFast(
-            tokenizer_object=tokenizer, pad_token="<pad>", eos_token="<pad>"
-        ),
-        plan=plan,
-        delta=1e-3,
-        pad_to=LONGEST,
-    )
-    trainer.train()
-    assert trainer.private.spent(1e-3).upper == hs.epsilon(plan, 1e-3).upper

@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from hockeystick import audit
 from hockeystick.audit import region as regions
+from hockeystick.audit.one_run import Guesses, epsilon_by_binomial, largest_rejected, of_gaussians
 
 
 def gaussian(mu: float, trials: int, seed: int = 0) -> tuple[Any, Any]:
@@ -114,3 +115,23 @@ def test_scores_at_a_threshold_are_above_it() -> None:
         np.array([2.0, 1.0]), np.array([1.0, 1.0, 0.0]), 1.0, regions.rectangle(0.05)
     )
     assert (rule.counts.errors, rule.counts.hits) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("objective", "known"),
+    [(regions.epsilons(1e-5), 3.151196972288175665870741), (regions.mus, 1.661538408473707943)],
+)
+def test_a_threshold_with_700_misses_and_5_false_alarms_has_the_check_value(
+    objective: Any, known: float
+) -> None:
+    numbers = np.arange(1000)
+    scores = (numbers >= 700).astype(float), (numbers < 5).astype(float)
+    rule = regions.at_threshold(*scores, 0.5, regions.rectangle(0.05))
+    assert known * (1 - 1e-7) <= regions.best_of([rule], objective)[0] <= known
+
+
+def test_one_run_has_the_check_values_and_is_above_the_bound_that_was_published() -> None:
+    guesses = Guesses(1000, 100, 95)
+    assert 1 - 1e-7 <= epsilon_by_binomial(guesses, 0.0, 0.05) / 2.1724340431929 <= 1
+    assert epsilon_by_binomial(guesses, 1e-5, 0.05) > 2.1651757997140519769 + 0.006
+    assert 1 - 1e-7 <= largest_rejected(guesses, 0.05, of_gaussians) / 0.7868118146825 <= 1

@@ -309,19 +309,11 @@ def test_what_is_no_such_argument_is_named(asked: Callable[[], object], name: st
 Altered = Callable[[Run, Neighbour | None], Run]
 
 
-def _release(data: Any, places: Any, seed: int | None) -> Any:
-    rows = np.nan_to_num(data[places])
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    total = (rows / np.maximum(lengths, 1)).sum(axis=0)
-    return total + 2 * np.random.default_rng(seed).standard_normal(5)
-
-
 class Told:
     """The replays of a sound loop, which tell something else beside."""
 
     def __init__(self, altered: Altered, copies: int = 1) -> None:
-        data = np.random.default_rng(1).standard_normal((EXAMPLES, 5))
-        self.inner = PlainLoop(PLAN, data, _release, norm=1.0)
+        self.inner = PlainLoop(PLAN, DATA, _sound, norm=1.0)
         self.altered, self.most = altered, copies
 
     def __getattr__(self, name: str) -> Any:
@@ -378,7 +370,5 @@ def test_a_record_that_is_drawn_more_often_than_others_is_named() -> None:
     def draw(step: int) -> Any:
         return np.flatnonzero(source.random(EXAMPLES) < rates)
 
-    data = np.random.default_rng(1).standard_normal((EXAMPLES, 5))
-    loop = PlainLoop(PLAN, data, _release, norm=1.0, draw=draw)
-    found = record(loop, draws=400, confidence=1 - 1e-9)
+    found = _tested(draw=draw, draws=400, confidence=1 - 1e-9)
     assert [(one.name, one.where) for one in found.violations] == [(Rule.RATE, "one record")]

@@ -1,6 +1,12 @@
 """The table: what every mechanism and notion costs, against oracles that share no code with it.
 
-`tests/oracles/zoo.json` holds the truths; `tests/oracles/zoo.py` says how they were got.
+`tests/oracles/zoo.json` holds the truths: of 1, 3 and 100 runs the least epsilon at delta = 10^-6,
+the worse direction taken; a smaller epsilon `at`, exact in binary, and the `delta` there; and how
+many `digits` of both are right. A row is named after a mechanism and its parameters, which mean the
+decimals written there. They were made in mpmath by code that shared nothing with the library:
+Gaussian and Laplace noise in closed form, mixtures of one run by their threshold, two and three
+sampled Laplace outputs by quadrature, discrete outputs by exact products, and all else by Laplace's
+inversion of the moment generating function on two lines that had to agree.
 """
 
 import dataclasses
@@ -25,11 +31,14 @@ from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP,
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 from tests.examples import EXAMPLES
-from tests.oracles.zoo import DELTA, FILE, ROWS, RUNS
 
 Quantity = Literal["epsilon", "delta"]
 ROOT: Final = Path(__file__).parents[2]
-TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(FILE.read_text(encoding="utf-8"))
+RUNS: Final = (1, 3, 100)
+DELTA: Final = 1e-6
+TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(
+    (ROOT / "tests/oracles/zoo.json").read_text(encoding="utf-8")
+)
 MIXTURE: Final = hs.mechanisms.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
 LOCAL: Final = hs.federated.LocalTraining(
     examples=1, batch_size=1, noise_multiplier=10.0, local_steps=1
@@ -216,7 +225,7 @@ def answer(
     plan = case.plan**runs
     asked: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
     if quantity == "epsilon":
-        found = hs.epsilon(plan, delta=float(DELTA), **asked)
+        found = hs.epsilon(plan, delta=DELTA, **asked)
     else:
         found = hs.delta(plan, epsilon=float(TRUTHS[case.row][str(runs)]["at"]), **asked)
     assert isinstance(found, hs.Certified)
@@ -245,7 +254,6 @@ def test_every_mechanism_and_every_notion_is_in_the_table_or_has_an_oracle_of_it
 
 
 def test_every_truth_is_in_the_file() -> None:
-    assert set(TRUTHS) >= set(ROWS)
     assert set(TRUTHS) >= set(chain.from_iterable((c.row, c.surely or c.row) for c in CASES))
     for row in TRUTHS.values():
         assert list(row) == [str(runs) for runs in RUNS]

@@ -1,16 +1,12 @@
 """The claims: data and ways that fit each other, the verdict of each, and that it may be another.
 
-A figure is moved by some units of its last digit and by a fifth, both ways. The bound of a
-statement is moved past the truth, both ways, and a parameter of the statement is changed so that
-a true one becomes false, a false one true.
+A parameter of each statement is changed so that a true one becomes false, a false one true.
 """
 
 import dataclasses
 import inspect
-import math
 import re
 import tomllib
-from decimal import Decimal
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -29,11 +25,8 @@ CLAIMS = claims()
 HERE = Path(__file__).parent
 PINNED = tomllib.loads((HERE / "pinned.toml").read_text("utf-8"))
 CHANGES: dict[str, Change] = tomllib.loads((HERE / "wrong.toml").read_text("utf-8"))
-# Figures that the own method never comes to: a budget that it does spend.
-REACHED: Change = {"own": {"epsilon": 0.05}}
-FIGURES = [id_ for id_, claim in CLAIMS.items() if claim.relation == "equals"]
-MULTIPLES = [id_ for id_, claim in CLAIMS.items() if claim.relation == "multiple-of"]
-STATEMENTS = [id_ for id_ in CLAIMS if id_ not in (*FIGURES, *MULTIPLES)]
+FIGURES = ("equals", "multiple-of")
+STATEMENTS = [id_ for id_, claim in CLAIMS.items() if claim.relation not in FIGURES]
 
 
 def _asked(claim: Claim) -> list[Asked]:
@@ -52,10 +45,10 @@ def test_a_claim_is_whole(id_: str) -> None:
     for asked in _asked(claim):
         given = dict(asked.parameters)
         assert inspect.signature(ways()[asked.way]).bind(**given).kwargs == given
-        assert claim.relation not in ("equals", "multiple-of") or not any(
+        assert claim.relation not in FIGURES or not any(
             value in (claim.published, float(claim.published)) for value in given.values()
         )
-    figure = claim.relation in ("equals", "multiple-of")
+    figure = claim.relation in FIGURES
     judged = claim.own if figure else claim.certified
     assert bool(claim.published) is (figure or claim.own is None)
     assert judged is not None
@@ -179,7 +172,7 @@ def _of(id_: str) -> Checked:
     return one
 
 
-def _changed(claim: Claim, change: Change, **other: Any) -> Claim:
+def _changed(claim: Claim, change: Change) -> Claim:
     fields: dict[str, Any] = {}
     for name, parameters in change.items():
         asked = getattr(claim, name)
@@ -189,80 +182,7 @@ def _changed(claim: Claim, change: Change, **other: Any) -> Claim:
         told = {**dict(asked.parameters), **changed}
         inspect.signature(ways()[asked.way]).bind(**told)
         fields[name] = Asked(asked.way, tuple(sorted(told.items())))
-    return dataclasses.replace(claim, **fields, **other)
-
-
-def _unit(printed: str) -> Decimal:
-    exponent = Decimal(printed).as_tuple().exponent
-    assert isinstance(exponent, int)
-    return Decimal(1).scaleb(exponent)
-
-
-def _around(printed: str) -> dict[str, list[str]]:
-    unit, number = _unit(printed), Decimal(printed)
-    fifth = (abs(number) / 5).quantize(unit)
-    sides = {}
-    for side, sign in (("below", -1), ("above", 1)):
-        steps = [unit * k for k in (1, 2, 3)] + [fifth] * (fifth > 3 * unit)
-        sides[side] = [f"{number + sign * step:f}" for step in steps]
-    return sides
-
-
-@pytest.mark.parametrize("id_", FIGURES)
-def test_a_wrong_figure_does_not_reproduce(id_: str) -> None:
-    claim, own = CLAIMS[id_], _of(id_).own
-    assert own is not None
-    if not math.isfinite(own.upper):
-        claim = _changed(claim, REACHED)
-        own = checked(claim).own
-        assert own is not None
-    unit = _unit(claim.published)
-    right = f"{Decimal(own.upper).quantize(unit):f}"
-    found = checked(dataclasses.replace(claim, published=right)).verdict
-    assert found in (Verdict.REPRODUCES, Verdict.ONLY_WITH)
-    for side in _around(right).values():
-        # A number that ends in a half may be rounded up or down: one neighbour may be right too.
-        wrong = [one for one in side if abs(Decimal(one) - Decimal(own.upper)) > unit * 3 / 5]
-        assert len(wrong) >= 2
-        for printed in wrong:
-            told = dataclasses.replace(claim, published=printed)
-            assert checked(told).verdict is Verdict.DIFFERS
-
-
-@pytest.mark.parametrize("id_", STATEMENTS)
-def test_a_bound_beyond_the_truth_changes_the_verdict(id_: str) -> None:
-    one = _of(id_)
-    truth, relation = one.certified, one.claim.relation
-    assert truth is not None
-    low, high = 0.8 * truth.lower, 1.25 * truth.upper
-    below = _told(one, low) if low > 0.0 else None
-    above = _told(one, high) if math.isfinite(high) else None
-    middle = None
-    if relation == "for-all":
-        assert (below, above) == (Verdict.INVALID, Verdict.INVALID)
-        middle = _told(one, (truth.lower + truth.upper) / 2)
-        assert middle not in (None, Verdict.INVALID)
-    else:
-        wrong, right = (below, above) if relation == "at-most" else (above, below)
-        assert wrong in (None, Verdict.INVALID)
-        assert right not in (None, Verdict.INVALID, Verdict.UNDECIDED)
-    beyond = one.without and math.isfinite(one.without.upper) and relation == "at-most"
-    loose = _told(one, 1.25 * one.without.upper, both=True) if beyond and one.without else None
-    assert loose in (None, Verdict.REPRODUCES)
-    assert {below, middle, above, loose} - {None, one.verdict}
-
-
-def _told(one: Checked, claimed: float, *, both: bool = False) -> Verdict:
-    bound = Found(claimed, claimed, "exact")
-    other = bound if both else one.own_without
-    return judge(
-        one.claim.relation,
-        "",
-        own=bound,
-        certified=one.certified,
-        without=one.without,
-        own_without=other,
-    )
+    return dataclasses.replace(claim, **fields)
 
 
 @pytest.mark.parametrize("id_", STATEMENTS)

@@ -22,11 +22,6 @@ def matplotlib() -> Any:
     return pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 
 
-def legend(figure: Any) -> tuple[str, list[str]]:
-    (found,) = figure.legends
-    return found.get_title().get_text(), [text.get_text() for text in found.get_texts()]
-
-
 def curves(axes: Any) -> list[Any]:
     """The lines of the functions: neither guessing nor the mark at a rate."""
     return [line for line in axes.get_lines() if len(line.get_xdata()) > 2]
@@ -72,18 +67,6 @@ def test_the_lines_are_the_proven_ends_at_every_point(matplotlib: Any) -> None:
     assert (inset.get_xscale(), inset.get_yscale()) == ("log", "log")
     mark: Any = inset.get_lines()[-1]
     assert [mark.get_xdata()[0], mark.get_ydata()[0]] == [0.01, f.power(0.01)]
-
-
-def test_a_visible_gap_is_shown_as_a_band_up_to_the_upper_end(matplotlib: Any) -> None:
-    figure = plot(LOOSE)
-    (band,) = figure.axes[0].collections
-    points: Any = band.get_paths()[0].vertices
-    at = points[np.argmax(points[:, 1] - LOOSE(points[:, 0]))]
-    assert at[1] == pytest.approx(LOOSE.bounds(at[0])[1], abs=1e-12)
-    assert "between the proven ends" in legend(figure)[1]
-    figure = plot(G(1))
-    assert not figure.axes[0].collections
-    assert "between the proven ends" not in legend(figure)[1]
 
 
 WRONG = [

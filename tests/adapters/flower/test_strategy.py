@@ -292,16 +292,6 @@ def _on_ledger(ledger: Any, journal: Path | None = None, **options: Any) -> Priv
     return PrivateFedAvg(SHORT, ledger=ledger, **given)
 
 
-def test_rounds_are_reserved_first_and_committed_as_counted(ledger: hs.Ledger) -> None:
-    with _on_ledger(ledger.charging(by="ana")) as run:
-        assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
-        run.start(Clients(4, ONES), zeros(), 3)
-    assert (rho(ledger), ledger.status.unresolved) == (3 / 32, 0)
-    assert ledger.history()[-1].mechanism == replace(SHORT, rounds=3)
-    with pytest.raises((IncompatibleError, BudgetExhausted)):
-        run.start(Clients(4, ONES), zeros(), 1)
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_server_that_is_killed_within_a_round_goes_on_after_it(
     ledger: hs.Ledger, tmp_path: Path

@@ -153,26 +153,6 @@ def test_a_count_is_known_to_the_digits_of_floats(
         added_up(loss, others, [(1 - s, s) for s in (first, second)])
 
 
-@pytest.mark.parametrize("local", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("optimized", [True, False])
-@pytest.mark.parametrize("held", [True, False])
-def test_a_number_of_bits_is_known_to_the_digits_of_floats(
-    local: float, optimized: bool, held: bool
-) -> None:
-    users = 40
-    loss = CountLoss.of_bits(local, users, optimized, held)
-    with mp.workdps(40):
-        s = mp.exp(local) / (1 + mp.exp(local)) if optimized else mp.exp(mp.mpf(local) / 2)
-        if optimized:
-            others = slow.binomial(users - 1, (1 - s) / s)
-            own: Any = [(mp.mpf(0.5), mp.mpf(0.5)), (s, 1 - s)]
-        else:
-            others = slow.binomial(2 * users - 2, s)
-            s = s / (1 + s)
-            own = [((1 - s) ** 2, 2 * s * (1 - s), s**2), (s**2, 2 * s * (1 - s), (1 - s) ** 2)]
-        added_up(loss, others, own if held else own[::-1])
-
-
 # Over all data and all reports of few users with three categories, at 0, 0.3 and 0.7 of epsilon.
 @pytest.mark.parametrize(
     ("kind", "users", "local", "costs"),

@@ -9,7 +9,6 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms import BallsInBins, CyclicPoisson
-from hockeystick.numerics.multiprecision import mp
 
 # Noise and encoders of the games of four rounds: of two bins, and of two groups.
 BINS, GROUPS = (1.5, (1.0, 0.7)), (1.25, (1.0, 0.5))
@@ -23,37 +22,6 @@ def matrix(coefficients: Sequence[float], rounds: int) -> Any:
     return np.array(
         [[padded[i - j] if i >= j else 0.0 for j in range(rounds)] for i in range(rounds)]
     )
-
-
-def gram(coefficients: Sequence[float], rounds: int, bins: int) -> Any:
-    """Return the inner products of the bins' means, by the matrix."""
-    full = matrix(coefficients, rounds)
-    means = np.array([full[:, r::bins].sum(axis=1) for r in range(bins)])
-    return means @ means.T
-
-
-def two_bins(products: Any, noise: float, epsilon: float, *, removing: bool) -> Any:
-    """Return delta of two bins: an integral over one coordinate, the other one in closed form."""
-    own, both, other = (
-        mp.mpf(float(v)) / mp.mpf(noise) ** 2 for v in products[[0, 0, 1], [0, 1, 1]]
-    )
-    level = mp.exp(epsilon if removing else -epsilon)
-    slope, left = both / mp.sqrt(own), mp.sqrt(other - both**2 / own)
-
-    def inside(x: Any) -> Any:
-        first = mp.exp(mp.sqrt(own) * x - own / 2)
-        forward = mp.exp(slope * x - slope**2 / 2)
-        strike = 2 * level - first
-        if strike <= 0:
-            return mp.npdf(x) * (forward - strike if removing else 0)
-        d = mp.log(forward / strike) / left
-        call = forward * mp.ncdf(d + left / 2) - strike * mp.ncdf(d - left / 2)
-        return mp.npdf(x) * (call if removing else call - forward + strike)
-
-    kink = (mp.log(2 * level) + own / 2) / mp.sqrt(own)
-    points = sorted({mp.mpf(-16), mp.mpf(-4), mp.mpf(0), kink - 1, kink, kink + 1, mp.mpf(24)})
-    total = mp.quad(inside, points) / 2
-    return total if removing else total / level
 
 
 # Delta at 0.7, removing and adding, by an integral over one coordinate.
@@ -76,7 +44,7 @@ def test_the_truth_of_two_bins_is_inside(
         assert found.upper <= 1.01 * found.lower
 
 
-# Delta at 0.5 by an integral over the outputs of one of two independent blocks.
+# Delta at 0.5, by mpmath's integral over the outputs of one of two independent blocks.
 @pytest.mark.parametrize(("rounds", "truth"), [(4, 0.0448765605084988), (3, 0.038313328924163607)])
 def test_two_blocks_cost_what_an_integral_over_their_outputs_says(
     rounds: int, truth: float

@@ -123,23 +123,6 @@ def test_discrete_outcomes_give_neyman_and_pearson_s_tests(seed: int) -> None:
         assert truth <= f.power(alpha) <= truth * (1 + Fraction(1, 10**12)) + Fraction(1, 10**300)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_profiles_of_discrete_outcomes_are_their_sums(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    p, q = rng.dirichlet(np.ones(9)), rng.dirichlet(np.ones(9))
-    f = discrete_tradeoff(p, q)
-    epsilon = np.r_[0.0, 3.0 * rng.random(20), 50.0, 800.0]
-    forward, backward = f.forward.at(epsilon), f.backward.at(epsilon)
-    with mp.workdps(40):
-        for k, one in enumerate(epsilon):
-            x = mp.exp(one)
-            for values, above, below in ((forward, q, p), (backward, p, q)):
-                terms = zip(map(mp.mpf, above), map(mp.mpf, below), strict=True)
-                truth = mp.fsum(max(a - x * b, 0) for a, b in terms)
-                assert values.lower[k] <= truth <= values.upper[k]
-                assert values.upper[k] - values.lower[k] <= 1e-13
-
-
 def test_impossible_outcomes_make_steps_at_both_ends() -> None:
     f = discrete_tradeoff([0.0, 0.5, 0.5, 0.0], [0.25, 0.75, 0.0, 0.0])
     assert f.bounds(0.0) == pytest.approx((0.75, 0.75), rel=1e-14)

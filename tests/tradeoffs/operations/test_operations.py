@@ -213,21 +213,6 @@ def test_laplace_has_mironov_s_closed_form(scale: float, order: float) -> None:
         assert_holds(renyi_divergence(LaplaceTradeOff(scale), order), mp.log(inside) / (a - 1))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_discrete_outcomes_have_the_sum_of_the_worse_order(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    p, q = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(5))
-    a = 3.5
-    with mp.workdps(40):
-        pairs = list(zip(map(mp.mpf, p), map(mp.mpf, q), strict=True))
-        sums = [
-            mp.fsum(x**a * y ** (1 - a) for x, y in pairs),
-            mp.fsum(y**a * x ** (1 - a) for x, y in pairs),
-        ]
-        ways = [mp.log(one) / (a - 1) for one in sums]
-    assert_holds(renyi_divergence(discrete_tradeoff(p, q), a), max(ways))
-
-
 @pytest.mark.parametrize("f", [ApproxTradeOff(1.0, 1e-9), discrete_tradeoff([0, 1], [0.1, 0.9])])
 def test_it_is_infinite_where_delta_stays(f: hs.tradeoffs.TradeOff) -> None:
     assert renyi_divergence(f, 2.0) == (math.inf, math.inf)

@@ -33,6 +33,8 @@ _TYPICAL: Final = 8.0
 _BLOCK: Final = 2**16
 # Rounding of a position, in units of its size: atoms nearer to a point than this lie on it.
 _ON_POINT: Final = 16.0 * ULP
+# Each of two neighbours is given at most this share of a cell's outcomes, or of what is left.
+_LARGEST_SHARE: Final = 0.45
 
 
 @dataclass(frozen=True)
@@ -243,27 +245,69 @@ def dominated_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
     mean = log_p - masses.log_q[kept]
-    mean_error = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
-    own, own_rest = _index(atoms, lattice)
-    index = np.concatenate((kept + lattice.first, own))
-    at = lattice.at(index.astype(np.float64))
-    excess = np.concatenate((mean - mean_error - at[: kept.size], own_rest))
+    mean -= 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
+    below = _to_points(kept + lattice.first, mean, log_p, error, lattice)
+    index, _ = _index(atoms, lattice)
     # Mass beyond the last point is moved down to it.
-    excess = np.where(index > lattice.last, 0.0, excess)
-    index = np.minimum(index, lattice.last)
-    contributions = _Contributions(
-        index - lattice.first,
-        np.concatenate((log_p, atoms.log_p)),
-        np.concatenate((error, atoms.error)),
+    at_atoms = _Contributions(np.minimum(index, lattice.last), atoms.log_p, atoms.error)
+    place, found_p, errors = _joined([below, at_atoms])
+    inside = place >= lattice.first
+    found = _Contributions(place[inside] - lattice.first, found_p[inside], errors[inside])
+    return _tilted(lattice, found, tilt, 0.0, loss.endpoint_tolerance)
+
+
+def _to_points(
+    place: Indices, mean: Array, log_p: Array, error: Array, lattice: LatticePoints
+) -> _Contributions:
+    """Return cells at points from which no mean lies below, with ln of their masses.
+
+    Each cell is given outcomes of its neighbour on the other side of its point, at random, until
+    its mean of ``e^-L`` is that of the point: that is data processing, and an error of second order
+    in the step. Where the neighbour has too few of them, the cell goes to the next point, or down.
+    """
+    cells, known = np.arange(mean.size), (mean, log_p, error)
+    side = np.where(mean < lattice.at(place), 1, -1)
+    giver = np.clip(cells + side, 0, mean.size - 1)
+    most = np.full(mean.size, _LARGEST_SHARE)
+    given, share = _balance(cells, giver, lattice.at(place), most, *known)
+    rest = np.flatnonzero((share == 0.0) & (mean != lattice.at(place)))
+    away = side[rest]
+    giver[rest] = np.clip(rest - 2 * away, 0, mean.size - 1)
+    most *= 1.0 - np.bincount(giver, share, minlength=mean.size)
+    given[rest], share[rest] = _balance(
+        rest, giver[rest], lattice.at(place[rest] - away), most, *known
     )
-    shift = _cheapest_shift(excess, contributions.log_p + tilt * at, lattice.step)
-    place = contributions.place - (excess + shift < 0.0)
-    inside = place >= 0
-    contributions = _Contributions(
-        place[inside], contributions.log_p[inside], contributions.error[inside]
-    )
-    shifted = LatticePoints(lattice.offset - shift, lattice.step, lattice.first, lattice.last)
-    return _tilted(shifted, contributions, tilt, 0.0, loss.endpoint_tolerance)
+    place[rest] -= np.where(share[rest] > 0.0, away, np.maximum(away, 0))
+    # What gives outcomes away needs less itself: at least ``least`` of it, at most ``most``.
+    least = 1.0 - np.bincount(giver, share, minlength=mean.size)
+    most = 1.0 - np.bincount(giver, share * least, minlength=mean.size)
+    needed = np.where(mean < lattice.at(place), most, least)
+    left = 1.0 - np.bincount(giver, share * needed, minlength=mean.size)
+    errors = np.where(share > 0.0, np.maximum(error, error[giver]), error)
+    return _Contributions(place, log_p + np.log(left + given * needed), errors)
+
+
+def _balance(
+    cell: Indices,
+    giver: Indices,
+    point: Array,
+    most: Array,
+    mean: Array,
+    log_p: Array,
+    error: Array,
+) -> tuple[Array, Array]:
+    """Return the mass given to cells, over their own, and its share of the giver; 0 for none.
+
+    The P-masses times ``expm1(point - mean)`` of what lies on the point add up to 0 or less.
+    """
+    with np.errstate(all="ignore"):
+        ratio = log_p[cell] - log_p[giver]
+        slack = 2.0 * (error[cell] + error[giver]) + ULP * (1024.0 + 2.0 * np.abs(ratio))
+        given = np.expm1(point - mean[cell]) / -np.expm1(point - mean[giver])
+        given *= np.where(mean[cell] < point, 1.0 + slack, 1.0 - slack)
+        share = given * np.exp(ratio)
+        usable = (share > 0.0) & (share <= most[giver]) & (slack <= _LARGEST_SHARE)
+    return np.where(usable, given, 0.0), np.where(usable, share, 0.0)
 
 
 def _cells(loss: CellLoss, edges: Array) -> Masses:
@@ -321,20 +365,6 @@ def _index(atoms: Atoms, lattice: LatticePoints) -> tuple[Indices, Array]:
     return index.astype(np.int64), np.where(
         np.abs(excess) <= 2.0 * near, 0.0, np.maximum(excess, 0.0)
     )
-
-
-def _cheapest_shift(excess: Array, exponent: Array, step: float) -> float:
-    """Return how far to move the lattice down so that rounding down moves the mean least."""
-    short = excess < 0.0
-    if not bool(short.any()):
-        return 0.0
-    weight = np.exp(exponent - exponent.max())
-    weight /= weight.sum()
-    order = np.argsort(excess[short])
-    need, own = -excess[short][order], weight[short][order]
-    cost = need + step * (np.cumsum(own) - own)
-    best = int(np.argmin(cost))
-    return float(need[best]) * (1.0 + 4.0 * ULP) if cost[best] < step * own.sum() else 0.0
 
 
 def _tilted(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 
 import numpy as np
@@ -159,6 +160,7 @@ _LEAST_TILT: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
 # The relative width at which a direction is compared with another one.
 _COARSE: Final = 0.1
+_ROUGH: Final = 5e-3
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _WIDE: Final = 0.1
 # One wider than this may have a worse lower end than the attained losses on a lattice of their own.
@@ -199,6 +201,7 @@ class PRV(DirectedAccountant):
             lambda terms: self._epsilon(terms, delta),
             lambda known: PRV(_COARSE)._epsilon_of(known, delta, math.inf).upper,
             lambda terms: least_epsilon(terms, delta),
+            lambda terms: PRV(_ROUGH)._epsilon(terms, delta).upper,
         )
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
@@ -208,6 +211,7 @@ class PRV(DirectedAccountant):
             lambda terms: self._delta(terms, epsilon),
             lambda known: PRV(_COARSE)._delta_of(known, epsilon, math.inf).upper,
             lambda terms: least_delta(terms, epsilon),
+            lambda terms: PRV(_ROUGH)._delta(terms, epsilon).upper,
         )
 
     def _worst(
@@ -216,6 +220,7 @@ class PRV(DirectedAccountant):
         read: Callable[[Terms], Interval],
         upper: Callable[[Terms], float],
         least: Callable[[Terms], float],
+        rough: Callable[[Terms], float],
     ) -> Interval:
         """Return the larger of the directions, without those that are provably smaller.
 
@@ -225,8 +230,12 @@ class PRV(DirectedAccountant):
         first, *rest = composition.directions
         found = [read(first)]
         for terms in rest:
-            known = _attained_alone(terms, first) if self.step is None else ()
-            if not known or max(upper(known), least(terms)) > found[0].lower:
+            known, most = _attained_alone(terms, first) if self.step is None else (), math.inf
+            if known:
+                most = max(upper(known), least(terms))
+            elif self.step is None and self.tolerance < _ROUGH:
+                most = rough(terms)
+            if most > found[0].lower:
                 found.append(read(terms))
         return worse(found)
 
@@ -327,24 +336,24 @@ class PRV(DirectedAccountant):
 
 def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None) -> Interval | None:
     """Return the lattices' interval, tilted or with a split tail; None where they overflow."""
-    other = split_tail(target, epsilon) if target.step is None else None
-    found = _refined(target, read, retry_zero_lower=other is None)
-    if other is None or (found is not None and found.relative_width <= target.tolerance):
+    other = cache(lambda: split_tail(target, epsilon) if target.step is None else None)
+    found = _refined(target, read, lambda: other() is None)
+    if (found is not None and found.relative_width <= target.tolerance) or other() is None:
         return found
-    answer = _refined(other, read)
+    answer = _refined(other(), read)
     if answer is None or found is None:
         return answer or found
     return answer.within(found)
 
 
 def _refined(
-    target: LatticeTarget, read: Reader, *, retry_zero_lower: bool = True
+    target: LatticeTarget, read: Reader, retry_zero_lower: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     from hockeystick.accountants.prv.lattice import refined
 
     try:
         with np.errstate(invalid="raise", over="raise"):
-            return refined(target, read, retry_zero_lower=retry_zero_lower)
+            return refined(target, read, retry_zero_lower)
     except ArithmeticError:
         return None
 

@@ -407,7 +407,7 @@ class LatticeTarget(NamedTuple):
 
 
 def refined(
-    target: LatticeTarget, read: Reader, *, retry_zero_lower: bool = True
+    target: LatticeTarget, read: Reader, retry_zero_lower: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     """Return the narrowest interval of ever finer lattices, None where there is none.
 
@@ -440,7 +440,7 @@ def refined(
         target = better
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
         done = best.relative_width <= target.tolerance or step == exact
-        done = done or (not retry_zero_lower and before < math.inf and best.lower == 0.0)
+        done = done or (before < math.inf and best.lower == 0.0 and not retry_zero_lower())
         if done or rounds_without_gain >= 2 or taken >= _LARGEST_SHARE_OF_MEMORY:
             break
         finer = math.sqrt(0.5 * target.tolerance / max(found.relative_width, 1e-300))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 
@@ -30,8 +30,8 @@ from hockeystick.accountants.rdp import (
     RDP,
     delta_upper,
     epsilon_upper,
-    optimal_order,
-    optimal_order_at,
+    rough_optimal_order,
+    rough_optimal_order_at,
 )
 from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing, increasing_root
@@ -44,6 +44,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
     merged,
 )
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
 from hockeystick.privacy_loss.core.terms import total
 
@@ -187,6 +188,8 @@ class PRV(DirectedAccountant):
 
     tolerance: float = TOLERANCE
     step: float | None = None
+    # Where the Renyi bound is no more than this it is the answer.
+    least: float = field(default=0.0, repr=False, compare=False)
     name: ClassVar[str] = "prv"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "privacy-loss distributions on a lattice, by Fourier transforms"
@@ -201,7 +204,7 @@ class PRV(DirectedAccountant):
             lambda terms: self._epsilon(terms, delta),
             lambda known: PRV(_COARSE)._epsilon_of(known, delta, math.inf).upper,
             lambda terms: least_epsilon(terms, delta),
-            lambda terms: PRV(_ROUGH)._epsilon(terms, delta).upper,
+            lambda terms, least: PRV(_ROUGH, least=least)._epsilon(terms, delta).upper,
         )
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
@@ -211,7 +214,7 @@ class PRV(DirectedAccountant):
             lambda terms: self._delta(terms, epsilon),
             lambda known: PRV(_COARSE)._delta_of(known, epsilon, math.inf).upper,
             lambda terms: least_delta(terms, epsilon),
-            lambda terms: PRV(_ROUGH)._delta(terms, epsilon).upper,
+            lambda terms, least: PRV(_ROUGH, least=least)._delta(terms, epsilon).upper,
         )
 
     def _worst(
@@ -220,7 +223,7 @@ class PRV(DirectedAccountant):
         read: Callable[[Terms], Interval],
         upper: Callable[[Terms], float],
         least: Callable[[Terms], float],
-        rough: Callable[[Terms], float],
+        rough: Callable[[Terms, float], float],
     ) -> Interval:
         """Return the larger of the directions, without those that are provably smaller.
 
@@ -234,7 +237,7 @@ class PRV(DirectedAccountant):
             if known:
                 most = max(upper(known), least(terms))
             elif self.step is None and self.tolerance < _ROUGH:
-                most = rough(terms)
+                most = rough(terms, found[0].lower)
             if most > found[0].lower:
                 found.append(read(terms))
         return worse(found)
@@ -257,11 +260,13 @@ class PRV(DirectedAccountant):
             return Interval.point(0.0)
         terms, log_delta = expanded(terms), math.log(delta)
         most = min(epsilon_upper(terms, delta), most)
-        if most == 0.0:
-            return Interval.point(0.0)
+        if most <= self.least:
+            return Interval(0.0, most, most)
         truncation = Truncation.at(terms, log_delta, self.tolerance)
-        tilt = optimal_order(truncation.terms(terms), log_delta)
-        gain = tilt * most if most < math.inf else 1.0
+        kept = truncation.terms(terms)
+        tilt = rough_optimal_order(kept, log_delta)
+        # That of the bound by the truncated losses, which is nearer where a tail decides K.
+        gain = min(tilt * most, total(kept, tilt).value + log_cks_factor(tilt) - log_delta)
         target = self._target(terms, truncation, tilt, log_delta, gain, for_delta=False)
         found = _tilted_or_split(target, lambda low, high: _epsilons(low, high, delta, most), None)
         found = found.within(Interval(0.0, most, most)) if found else None
@@ -289,8 +294,10 @@ class PRV(DirectedAccountant):
         if most == _ACCOUNTANT_TINY:
             # A delta below all floats needs no lattice.
             return RDP().delta_of(terms, epsilon)
+        if most <= self.least:
+            return Interval(0.0, most, most)
         truncation = Truncation.at(terms, math.log(most), self.tolerance)
-        tilt = optimal_order_at(truncation.terms(terms), epsilon)
+        tilt = rough_optimal_order_at(truncation.terms(terms), epsilon)
         target = self._target(terms, truncation, tilt, math.log(most), 1.0, for_delta=True)
         found = _tilted_or_split(target, lambda low, high: _deltas(low, high, epsilon), epsilon)
         found = found.within(Interval(0.0, most, most)) if found else None
@@ -407,18 +414,21 @@ def _epsilons(
     """Return epsilon between the two compositions, searched for from an upper bound on."""
     least, most = log_readings(delta)
     slack = _OUTWARD * (abs(least) + 4.0)
-    stride = 0.1 / high.tilt
-    upper = _crossing(lambda eps: high.upper(eps) - (least - slack), bound, stride, 1.0)
+    slope = -high.tilt
+    upper = _crossing(lambda eps: high.upper(eps) - (least - slack), bound, slope, 1.0)
     if low is None:
         return Interval(0.0, upper, upper)
-    guess = upper
-    lower = _crossing(lambda eps: low.lower(eps) - (most + slack), guess, stride, -1.0)
+    lower = _crossing(lambda eps: low.lower(eps) - (most + slack), upper, slope, -1.0)
     return Interval(lower, upper, upper)
 
 
-def _crossing(excess: Callable[[float], float], guess: float, stride: float, side: float) -> float:
+def _crossing(excess: Callable[[float], float], guess: float, slope: float, side: float) -> float:
     """Return a zero of a falling excess, from its negative (1) or its positive (-1) side."""
     if side > 0.0 and excess(0.0) <= 0.0:
         return 0.0
     start = guess if 0.0 < guess < math.inf else 1.0
+    off, stride = excess(start) / slope, 0.1
+    if abs(off) < 0.5 * start:
+        start, stride = start - off, min(0.1 * abs(slope * off) + 1e-6, 0.1)
+    stride /= abs(slope)
     return falling_crossing(excess, start, side, stride=stride, tolerance=4.0 * ULP * start)

@@ -234,7 +234,7 @@ class Bulk:
 
         def bound(log_order: float) -> float:
             order = math.exp(log_order)
-            moment = self._coarse.log_moment(order - self.tilt)
+            moment = float(self._coarse.log_moment(order - self.tilt))
             away = 16.0 * ULP * (abs(moment) + abs(self._log_scale) + order * abs(epsilon))
             return moment + self._log_scale - order * epsilon + log_cks_factor(order) + away
 
@@ -411,7 +411,7 @@ def refined(
 ) -> Interval | None:
     """Return the narrowest interval of ever finer lattices, None where there is none.
 
-    Without ``retry_zero_lower`` the second lattice with a lower end of 0 is the last: round-off has
+    Without ``retry_zero_lower`` a lattice with a lower end of 0 is the last: round-off has
     then hidden what is asked for.
     """
     exact = target.step or natural_step((*target.lower, *target.upper))
@@ -440,7 +440,7 @@ def refined(
         target = better
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
         done = best.relative_width <= target.tolerance or step == exact
-        done = done or (before < math.inf and best.lower == 0.0 and not retry_zero_lower())
+        done = done or (best.lower == 0.0 and not retry_zero_lower())
         if done or rounds_without_gain >= 2 or taken >= _LARGEST_SHARE_OF_MEMORY:
             break
         finer = math.sqrt(0.5 * target.tolerance / max(found.relative_width, 1e-300))
@@ -485,9 +485,10 @@ def dominated_and_dominating(
 def _first_step(target: LatticeTarget) -> float:
     """Return the step whose errors, of second order in it, are about the tolerance."""
     c = target.tilt
-    tolerance = 2.0 * target.tolerance * max(target.gain, 1.0)
+    tolerance = 0.95 * target.tolerance * max(target.gain, 1.0)
     wanted = math.sqrt(tolerance / (target.runs * c * (c + 1.0)))
-    return min(max(wanted, _window(target) / (MOST_POINTS // 4)), _window(target) / _LEAST_POINTS)
+    width = _window(target)
+    return min(max(wanted, width / (MOST_POINTS // 4)), width / _LEAST_POINTS)
 
 
 def _window(target: LatticeTarget) -> float:

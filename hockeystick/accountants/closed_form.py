@@ -195,10 +195,7 @@ class SmoothProfile(ExactProfile):
         return falling_root(lambda one: self.function(one, perturbation), delta, near, self.rough)
 
     def about(self, delta: float) -> float | None:
-        """Return about epsilon, to some 12 digits, by the rough profile; None where there is none.
-
-        0 where the rough profile is no more than delta there.
-        """
+        """Return about epsilon, to some 12 digits; None where there is no rough profile."""
         rough = self.rough
         if rough is None or rough(0.0) <= delta:
             return None if rough is None else 0.0
@@ -418,8 +415,7 @@ class ClosedForm(DirectedAccountant):
     def epsilon_lower(self, terms: Terms, delta: float, slack: float = 0.25 * ULP) -> float:
         """Return the lower end alone, which takes a third of the time.
 
-        With a larger slack it is by so much below a float's estimate where there is one, and
-        proven by a single evaluation.
+        With a larger slack it is below a float's estimate, and proven by a single evaluation.
         """
         profile = self._profile(terms)
         from hockeystick.numerics.multiprecision import mp

@@ -159,7 +159,7 @@ _ACCOUNTANT_TINY: Final = 5e-324
 _LARGEST_TILT: Final = 1e7
 _LEAST_TILT: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
-# The relative width at which a direction is compared with another one.
+# The relative widths at which a direction is compared with another one: attained losses, and all.
 _COARSE: Final = 0.1
 _ROUGH: Final = 5e-3
 # An interval wider than this may have a worse lower end than one part of the plan alone.
@@ -198,48 +198,37 @@ class PRV(DirectedAccountant):
         return PRV(tolerance, self.step)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return the larger of the directions, without those that are provably smaller."""
-        return self._worst(
-            composition,
-            lambda terms: self._epsilon(terms, delta),
-            lambda known: PRV(_COARSE)._epsilon_of(known, delta, math.inf).upper,
-            lambda terms: least_epsilon(terms, delta),
-            lambda terms, least: PRV(_ROUGH, least=least)._epsilon(terms, delta).upper,
-        )
+        return self._worst(composition, PRV._epsilon, PRV._epsilon_of, least_epsilon, delta)
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return the larger of the directions, without those that are provably smaller."""
-        return self._worst(
-            composition,
-            lambda terms: self._delta(terms, epsilon),
-            lambda known: PRV(_COARSE)._delta_of(known, epsilon, math.inf).upper,
-            lambda terms: least_delta(terms, epsilon),
-            lambda terms, least: PRV(_ROUGH, least=least)._delta(terms, epsilon).upper,
-        )
+        return self._worst(composition, PRV._delta, PRV._delta_of, least_delta, epsilon)
 
     def _worst(
         self,
         composition: Composition,
-        read: Callable[[Terms], Interval],
-        upper: Callable[[Terms], float],
-        least: Callable[[Terms], float],
-        rough: Callable[[Terms, float], float],
+        read: Callable[[PRV, Terms, float], Interval],
+        read_attained: Callable[[PRV, Terms, float, float], Interval],
+        least: Callable[[Terms, float], float],
+        at: float,
     ) -> Interval:
         """Return the larger of the directions, without those that are provably smaller.
 
         A direction with the first one's dominating losses has its upper end, and as a lower end at
-        most what its attained losses or a single run cost.
+        most what its attained losses or a single run cost. Others are read roughly first.
         """
         first, *rest = composition.directions
-        found = [read(first)]
+        found = [read(self, first, at)]
         for terms in rest:
-            known, most = _attained_alone(terms, first) if self.step is None else (), math.inf
-            if known:
-                most = max(upper(known), least(terms))
-            elif self.step is None and self.tolerance < _ROUGH:
-                most = rough(terms, found[0].lower)
-            if most > found[0].lower:
-                found.append(read(terms))
+            known, enough = _attained_alone(terms, first), found[0].lower
+            if self.step is not None:
+                most = math.inf
+            elif known:
+                most = read_attained(PRV(_COARSE), known, at, math.inf).upper
+                most = max(most, least(terms, at))
+            else:
+                most = read(PRV(max(_ROUGH, self.tolerance), least=enough), terms, at).upper
+            if most > enough:
+                found.append(read(self, terms, at))
         return worse(found)
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
@@ -424,6 +413,7 @@ def _epsilons(
 
 def _crossing(excess: Callable[[float], float], guess: float, slope: float, side: float) -> float:
     """Return a zero of a falling excess, from its negative (1) or its positive (-1) side."""
+    excess = cache(excess)
     if side > 0.0 and excess(0.0) <= 0.0:
         return 0.0
     start = guess if 0.0 < guess < math.inf else 1.0

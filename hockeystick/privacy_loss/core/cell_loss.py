@@ -240,7 +240,6 @@ def effective_range(loss: CellLoss, log_least: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _probes(loss: CellLoss) -> Cells:
-    """Return few cells, that hold all of a loss."""
     sizes = np.geomspace(_SMALLEST_PROBE, _LARGEST_PROBE, _PROBES)
     edges = np.concatenate(([-math.inf], -sizes[::-1], sizes, [math.inf]))
     return Cells(edges[:-1], edges[1:], *loss.cells(edges))
@@ -253,13 +252,13 @@ def _tails(loss: CellLoss) -> list[tuple[Array, Array]]:
     log_q = np.concatenate((atoms.log_p - atoms.loss, cells.log_q[:-1]))
     log_p = np.concatenate((atoms.log_p, cells.log_p[1:]))
     # The mass of a cell is taken at its outer edge.
-    lowest = np.concatenate((atoms.loss, cells.low[:-1]))
+    minus_lowest = -np.concatenate((atoms.loss, cells.low[:-1]))
     highest = np.concatenate((atoms.loss, cells.high[1:]))
-    orders = [np.argsort(-values, kind="stable") for values in (-lowest, highest)]
-    return [
-        (values[order], np.logaddexp.accumulate(log_mass[order]))
-        for order, values, log_mass in zip(orders, (-lowest, highest), (log_q, log_p), strict=True)
-    ]
+    found = []
+    for values, log_mass in ((minus_lowest, log_q), (highest, log_p)):
+        order = np.argsort(-values, kind="stable")
+        found.append((values[order], np.logaddexp.accumulate(log_mass[order])))
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -322,7 +321,6 @@ def merged_points(loss: CellLoss, *, few: bool = False) -> tuple[Array, Array]:
     cells, atoms = _probes(loss) if few else _initial_cells(loss)[0], loss.atoms()
     kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
     if not kept.log_p.size + atoms.loss.size:
-        # The whole mass lies beyond the cells.
         return np.array([_initial_cells(loss)[1].high]), np.zeros(1)
     mean = np.clip(kept.log_p - kept.log_q, kept.low, kept.high)
     return np.concatenate((atoms.loss, mean)), np.concatenate((atoms.log_p, kept.log_p))

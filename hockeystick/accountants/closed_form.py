@@ -420,8 +420,9 @@ class ClosedForm(DirectedAccountant):
         profile = self._profile(terms)
         from hockeystick.numerics.multiprecision import mp
 
-        sharp = slack < _QUICK or not isinstance(profile, SmoothProfile)
-        near = None if sharp else profile.about(delta)
+        near = None
+        if slack >= _QUICK and isinstance(profile, SmoothProfile):
+            near = profile.about(delta)
         with working_digits(_digits(delta)):
             most = as_mpf(largest_reading(delta))
             lower = float(profile.epsilon(most, -1)) if near is None else near * (1.0 - slack)

@@ -52,7 +52,7 @@ class LatticePoints:
     covers_infimum: bool = False
     covers_supremum: bool = False
 
-    def at(self, index: Array) -> Array:
+    def at(self, index: Array | Indices) -> Array:
         """Return the points of some indices."""
         points: Array = self.offset + self.step * index
         return points
@@ -246,8 +246,7 @@ def _to_points(
     away = side[rest]
     giver[rest] = np.clip(rest - 2 * away, 0, mean.size - 1)
     most *= 1.0 - np.bincount(giver, share, minlength=mean.size)
-    owner = giver[rest]
-    at = lattice.at(place[rest] - away)
+    owner, at = giver[rest], lattice.at(place[rest] - away)
     given[rest], share[rest] = _balance(known[:, rest], known[:, owner], at, most[owner])
     place[rest] -= np.where(share[rest] > 0.0, away, np.maximum(away, 0))
     # What gives outcomes away needs less itself: at least ``least`` of it, at most ``most``.
@@ -255,8 +254,8 @@ def _to_points(
     most = 1.0 - np.bincount(giver, share * least, minlength=mean.size)
     needed = np.where(mean < lattice.at(place), most, least)
     left = 1.0 - np.bincount(giver, share * needed, minlength=mean.size)
-    errors = np.where(share > 0.0, np.maximum(error, error[giver]), error)
-    return _Contributions(place, log_p + np.log(left + given * needed), errors)
+    larger = np.where(share > 0.0, np.maximum(error, error[giver]), error)
+    return _Contributions(place, log_p + np.log(left + given * needed), larger)
 
 
 def _balance(cell: Array, giver: Array, point: Array, most: Array) -> tuple[Array, Array]:

@@ -97,6 +97,7 @@ def _tail_start(loss: CellLoss, log_least: float) -> float:
     return math.inf if high >= min(loss.supremum, _LARGEST_LOSS) else high
 
 
+@lru_cache(maxsize=256)
 def _truncated_estimate(loss: CellLoss, high: float, c: float) -> CGFEstimate:
     point, log_p = merged_points(loss, few=True)
     kept = point <= max(high, float(point.min()))

@@ -88,6 +88,7 @@ class _MergedLoss(NamedTuple):
         )
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def split_tail(target: LatticeTarget, epsilon: float | None) -> LatticeTarget | None:
     """Return the target with a threshold for the tail, None where no large losses are rare.
 
@@ -207,7 +208,7 @@ class PRV(DirectedAccountant):
         self,
         composition: Composition,
         read: Callable[[PRV, Terms, float], Interval],
-        read_attained: Callable[[PRV, Terms, float, float], Interval],
+        alone: Callable[[PRV, Terms, float, float], Interval],
         least: Callable[[Terms, float], float],
         at: float,
     ) -> Interval:
@@ -223,8 +224,7 @@ class PRV(DirectedAccountant):
             if self.step is not None:
                 most = math.inf
             elif known:
-                most = read_attained(PRV(_COARSE), known, at, math.inf).upper
-                most = max(most, least(terms, at))
+                most = max(alone(PRV(_COARSE), known, at, math.inf).upper, least(terms, at))
             else:
                 most = read(PRV(max(_ROUGH, self.tolerance), least=enough), terms, at).upper
             if most > enough:
@@ -334,9 +334,9 @@ def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None)
     """Return the lattices' interval, tilted or with a split tail; None where they overflow."""
     other = cache(lambda: split_tail(target, epsilon) if target.step is None else None)
     found = _refined(target, read, lambda: other() is None)
-    if (found is not None and found.relative_width <= target.tolerance) or other() is None:
-        return found
-    answer = _refined(other(), read)
+    narrow = found is not None and found.relative_width <= target.tolerance
+    split = None if narrow else other()
+    answer = None if split is None else _refined(split, read)
     if answer is None or found is None:
         return answer or found
     return answer.within(found)
@@ -417,8 +417,7 @@ def _crossing(excess: Callable[[float], float], guess: float, slope: float, side
     if side > 0.0 and excess(0.0) <= 0.0:
         return 0.0
     start = guess if 0.0 < guess < math.inf else 1.0
-    off, stride = excess(start) / slope, 0.1
+    off, stride = excess(start) / slope, -0.1 / slope
     if abs(off) < 0.5 * start:
-        start, stride = start - off, min(0.1 * abs(slope * off) + 1e-6, 0.1)
-    stride /= abs(slope)
+        start, stride = start - off, min(0.1 * abs(off) - 1e-6 / slope, stride)
     return falling_crossing(excess, start, side, stride=stride, tolerance=4.0 * ULP * start)

@@ -419,8 +419,7 @@ def refined(
     sums = None if exact else _combined(target)
     if sums:
         return read(*sums)
-    few = exact is not None and _window(target) <= MOST_POINTS * exact
-    step = exact if exact and few else _first_step(target)
+    step = exact if exact and _window(target) <= MOST_POINTS * exact else _first_step(target)
     best: Interval | None = None
     rounds_without_gain = 0 if target.lower == target.upper else 1
     for _ in range(_ROUNDS):

@@ -204,10 +204,11 @@ def _product(
         chosen = weights[start : start + batch]
         rows = np.array([wrapped(one, size) for one, _ in chosen])
         error += math.fsum(
-            count * unit * norm(row) for (_, count), row in zip(chosen, rows, strict=True)
+            count * unit * norm(one.weight if one.weight.size <= size else row)
+            for (one, count), row in zip(chosen, rows, strict=True)
         )
         for (_, count), values in zip(chosen, rfft(rows, axis=-1), strict=True):
-            own = values[index]
+            own = values if index.size == values.size else values[index]
             kept = _larger_than(own, _NEGLIGIBLE ** (1.0 / count))
             index, spectrum = index[kept], spectrum[kept] * power(own[kept], count)
     kept = _larger_than(spectrum, _NEGLIGIBLE)

@@ -54,8 +54,7 @@ class LatticePoints:
 
     def at(self, index: Array | Indices) -> Array:
         """Return the points of some indices."""
-        points: Array = self.offset + self.step * index
-        return points
+        return np.asarray(self.offset + self.step * index, dtype=np.float64)
 
 
 class _Contributions(NamedTuple):

@@ -162,7 +162,7 @@ _LEAST_TILT: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
 # The relative widths at which a direction is compared with another one: attained losses, and all.
 _COARSE: Final = 0.1
-_ROUGH: Final = 5e-3
+_ROUGH: Final = 1e-2
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _WIDE: Final = 0.1
 # One wider than this may have a worse lower end than the attained losses on a lattice of their own.

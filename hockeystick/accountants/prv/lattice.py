@@ -374,7 +374,7 @@ _SHARE_OF_OTHER_ERRORS: Final = 1e-3
 # or one where the attained losses are not the dominating ones: the interval then stays wide.
 _NO_GAIN: Final = 0.8
 # The share of the tolerance at which a lattice is fine enough: the first one's is mostly less.
-_ENOUGH: Final = 1.0 / 3.0
+_ENOUGH: Final = 0.3
 
 
 class LatticeTarget(NamedTuple):

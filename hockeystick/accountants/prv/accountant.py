@@ -337,19 +337,21 @@ def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None)
     narrow = found is not None and found.relative_width <= target.tolerance
     split = None if narrow else other()
     answer = None if split is None else _refined(split, read)
+    if split and not (answer and answer.relative_width <= target.tolerance):
+        found = _refined(target, read) or found
     if answer is None or found is None:
         return answer or found
     return answer.within(found)
 
 
 def _refined(
-    target: LatticeTarget, read: Reader, retry_zero_lower: Callable[[], bool] = lambda: True
+    target: LatticeTarget, read: Reader, retry: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     from hockeystick.accountants.prv.lattice import refined
 
     try:
         with np.errstate(invalid="raise", over="raise"):
-            return refined(target, read, retry_zero_lower)
+            return refined(target, read, retry)
     except ArithmeticError:
         return None
 

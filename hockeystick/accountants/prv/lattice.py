@@ -408,12 +408,11 @@ class LatticeTarget(NamedTuple):
 
 
 def refined(
-    target: LatticeTarget, read: Reader, retry_zero_lower: Callable[[], bool] = lambda: True
+    target: LatticeTarget, read: Reader, retry: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     """Return the narrowest interval of ever finer lattices, None where there is none.
 
-    Without ``retry_zero_lower`` a lattice with a lower end of 0 is the last: round-off has
-    then hidden what is asked for.
+    Without ``retry`` the first lattice that is not narrow enough is the last.
     """
     exact = target.step or natural_step((*target.lower, *target.upper))
     sums = None if exact else _combined(target)
@@ -441,7 +440,7 @@ def refined(
         target = better
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
         done = best.relative_width <= _ENOUGH * target.tolerance or step == exact
-        done = done or (best.lower == 0.0 and not retry_zero_lower())
+        done = done or (best.relative_width > target.tolerance and not retry())
         if done or rounds_without_gain >= 2 or taken >= _LARGEST_SHARE_OF_MEMORY:
             break
         finer = math.sqrt(0.5 * target.tolerance / max(found.relative_width, 1e-300))

@@ -2,16 +2,16 @@
 
 Above, the mass of each cell goes to its two edges, P's and Q's mass both kept ("connect the dots",
 Doroshenko et al. 2022): that keeps the mean of the likelihood ratio, and every profile is convex in
-it. Below, each cell is replaced by its conditional mean, which is data processing, and the mean is
-rounded down to the lattice: P's mass stays, and the loss falls. The lattice's offset is chosen so
-that hardly any mean lies below its point, and both errors are of second order in the step.
+it. Below, each cell around a point is replaced by its conditional mean, once it has been given so
+much of a neighbour that this lies on the point: both are data processing. What has no neighbour to
+take from is rounded down: P's mass stays, and the loss falls. Both errors are of second order in
+the step.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +33,8 @@ _TYPICAL: Final = 8.0
 _BLOCK: Final = 2**16
 # Rounding of a position, in units of its size: atoms nearer to a point than this lie on it.
 _ON_POINT: Final = 16.0 * ULP
+# Each of two neighbours is given at most this share of a cell's outcomes, or of what is left.
+_LARGEST_SHARE: Final = 0.45
 
 
 @dataclass(frozen=True)
@@ -50,41 +52,9 @@ class LatticePoints:
     covers_infimum: bool = False
     covers_supremum: bool = False
 
-    def at(self, index: Array) -> Array:
+    def at(self, index: Array | Indices) -> Array:
         """Return the points of some indices."""
-        points: Array = self.offset + self.step * index
-        return points
-
-
-@dataclass(frozen=True)
-class LossOnLattice:
-    """A loss, a lattice for it, and the masses between its points, for both bounds to use."""
-
-    loss: CellLoss
-    lattice: LatticePoints
-
-    @cached_property
-    def points(self) -> Array:
-        """The points of the lattice."""
-        return self.lattice.at(
-            np.arange(self.lattice.first, self.lattice.last + 1, dtype=np.float64)
-        )
-
-    @cached_property
-    def masses(self) -> tuple[Masses, Masses, Masses]:
-        """The masses before the first point, between neighbouring points, and beyond the last.
-
-        Where the lattice covers the infimum or the supremum, the first or the last of these is
-        empty: rounding would put mass there that belongs inside.
-        """
-        points = self.points
-        head = [-math.inf] if self.lattice.covers_infimum else [-math.inf, points[0]]
-        tail = [math.inf] if self.lattice.covers_supremum else [points[-1], math.inf]
-        masses = _cells(self.loss, np.concatenate((head, points[1:-1], tail)))
-        first, last = len(head) - 1, masses.log_p.size - len(tail) + 1
-        parts = (slice(0, first), slice(first, last), slice(last, None))
-        before, inside, beyond = (Masses(*(values[part] for values in masses)) for part in parts)
-        return before, inside, beyond
+        return np.asarray(self.offset + self.step * index, dtype=np.float64)
 
 
 class _Contributions(NamedTuple):
@@ -199,10 +169,16 @@ def cover(
     )
 
 
-def dominating_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
+def dominating_masses(loss: CellLoss, lattice: LatticePoints, tilt: float) -> TiltedMasses:
     """Return a distribution on the lattice that dominates the loss."""
-    loss, lattice, points = grid.loss, grid.lattice, grid.points
-    before, masses, beyond = grid.masses
+    points = lattice.at(np.arange(lattice.first, lattice.last + 1, dtype=np.float64))
+    # Where the lattice covers an end of the loss, rounding would put mass beyond it that is inside.
+    head = [-math.inf] if lattice.covers_infimum else [-math.inf, points[0]]
+    tail = [math.inf] if lattice.covers_supremum else [points[-1], math.inf]
+    found = _cells(loss, np.concatenate((head, points[1:-1], tail)))
+    first, last = len(head) - 1, found.log_p.size - len(tail) + 1
+    parts = (slice(0, first), slice(first, last), slice(last, None))
+    before, masses, beyond = (Masses(*(values[part] for values in found)) for part in parts)
     atoms = loss.atoms()
     index, excess = _index(atoms, lattice)
     over = (index > lattice.last) | ((index == lattice.last) & (excess > 0.0))
@@ -226,44 +202,75 @@ def dominating_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
             atoms.error[~over],
         ),
     ]
-    return _tilted(
-        lattice,
-        _joined(contributions),
-        tilt,
-        _sum_up(np.concatenate(infinity_mass)),
-        loss.endpoint_tolerance,
-    )
+    infinite = float(np.exp(np.minimum(np.concatenate(infinity_mass), 0.0)).sum()) * (1.0 + 1e-12)
+    return _tilted(lattice, _joined(contributions), tilt, infinite, loss.endpoint_tolerance)
 
 
-def dominated_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
+def dominated_masses(loss: CellLoss, lattice: LatticePoints, tilt: float) -> TiltedMasses:
     """Return a distribution on the lattice that the loss dominates."""
-    loss, lattice = grid.loss, grid.lattice
-    masses = _cells(loss, _edges_below(grid))
+    edges = lattice.at(np.arange(lattice.first, lattice.last + 2, dtype=np.float64) - 0.5)
+    edges[0] = -math.inf if lattice.covers_infimum else edges[0]
+    edges[-1] = math.inf
+    masses = _cells(loss, edges)
     atoms = loss.atoms()
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
     mean = log_p - masses.log_q[kept]
-    mean_error = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
-    own, own_rest = _index(atoms, lattice)
-    index = np.concatenate((kept + lattice.first, own))
-    at = lattice.at(index.astype(np.float64))
-    excess = np.concatenate((mean - mean_error - at[: kept.size], own_rest))
+    mean -= 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
+    below = _to_points(kept + lattice.first, mean, log_p, error, lattice)
+    index, _ = _index(atoms, lattice)
     # Mass beyond the last point is moved down to it.
-    excess = np.where(index > lattice.last, 0.0, excess)
-    index = np.minimum(index, lattice.last)
-    contributions = _Contributions(
-        index - lattice.first,
-        np.concatenate((log_p, atoms.log_p)),
-        np.concatenate((error, atoms.error)),
-    )
-    shift = _cheapest_shift(excess, contributions.log_p + tilt * at, lattice.step)
-    place = contributions.place - (excess + shift < 0.0)
-    inside = place >= 0
-    contributions = _Contributions(
-        place[inside], contributions.log_p[inside], contributions.error[inside]
-    )
-    shifted = LatticePoints(lattice.offset - shift, lattice.step, lattice.first, lattice.last)
-    return _tilted(shifted, contributions, tilt, 0.0, loss.endpoint_tolerance)
+    at_atoms = _Contributions(np.minimum(index, lattice.last), atoms.log_p, atoms.error)
+    place, found_p, errors = _joined([below, at_atoms])
+    inside = place >= lattice.first
+    found = _Contributions(place[inside] - lattice.first, found_p[inside], errors[inside])
+    return _tilted(lattice, found, tilt, 0.0, loss.endpoint_tolerance)
+
+
+def _to_points(
+    place: Indices, mean: Array, log_p: Array, error: Array, lattice: LatticePoints
+) -> _Contributions:
+    """Return cells at points from which no mean lies below, with ln of their masses.
+
+    Each cell is given outcomes of its neighbour on the other side of its point, at random, until
+    its mean of ``e^-L`` is that of the point: that is data processing, and an error of second order
+    in the step. Where the neighbour has too few of them, the cell goes to the next point, or down.
+    """
+    cells, known = np.arange(mean.size), np.array((mean, log_p, error))
+    side = np.where(mean < lattice.at(place), 1, -1)
+    giver = np.clip(cells + side, 0, mean.size - 1)
+    most = np.full(mean.size, _LARGEST_SHARE)
+    given, share = _balance(known, known[:, giver], lattice.at(place), most[giver])
+    rest = np.flatnonzero((share == 0.0) & (mean != lattice.at(place)))
+    away = side[rest]
+    giver[rest] = np.clip(rest - 2 * away, 0, mean.size - 1)
+    most *= 1.0 - np.bincount(giver, share, minlength=mean.size)
+    owner, at = giver[rest], lattice.at(place[rest] - away)
+    given[rest], share[rest] = _balance(known[:, rest], known[:, owner], at, most[owner])
+    place[rest] -= np.where(share[rest] > 0.0, away, np.maximum(away, 0))
+    # What gives outcomes away needs less itself: at least ``least`` of it, at most ``most``.
+    least = 1.0 - np.bincount(giver, share, minlength=mean.size)
+    most = 1.0 - np.bincount(giver, share * least, minlength=mean.size)
+    needed = np.where(mean < lattice.at(place), most, least)
+    left = 1.0 - np.bincount(giver, share * needed, minlength=mean.size)
+    larger = np.where(share > 0.0, np.maximum(error, error[giver]), error)
+    return _Contributions(place, log_p + np.log(left + given * needed), larger)
+
+
+def _balance(cell: Array, giver: Array, point: Array, most: Array) -> tuple[Array, Array]:
+    """Return the mass given to cells, over their own, and its share of the giver; 0 for none.
+
+    Of both the mean, ``ln P`` and its error. The P-masses times ``expm1(point - mean)`` of what
+    lies on the point add up to 0 or less.
+    """
+    with np.errstate(all="ignore"):
+        ratio = cell[1] - giver[1]
+        slack = 2.0 * (cell[2] + giver[2]) + ULP * (1024.0 + 2.0 * np.abs(ratio))
+        given = np.expm1(point - cell[0]) / -np.expm1(point - giver[0])
+        given *= np.where(cell[0] < point, 1.0 + slack, 1.0 - slack)
+        share = given * np.exp(ratio)
+        usable = (share > 0.0) & (share <= most) & (slack <= _LARGEST_SHARE)
+    return np.where(usable, given, 0.0), np.where(usable, share, 0.0)
 
 
 def _cells(loss: CellLoss, edges: Array) -> Masses:
@@ -273,24 +280,6 @@ def _cells(loss: CellLoss, edges: Array) -> Masses:
     starts = range(0, edges.size - 1, _BLOCK)
     blocks = [loss.cells(edges[start : start + _BLOCK + 1]) for start in starts]
     return Masses(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
-
-
-def _edges_below(grid: LossOnLattice) -> Array:
-    """Return edges between the points such that the mean of each cell lies about on its point.
-
-    With edges halfway between points, the mean of a cell is off its point by ``step^2/12`` times
-    the derivative of the log density, as is that of the cell between the points from its middle:
-    the edges are moved by as much. Any edges give a lower bound.
-    """
-    lattice, inside = grid.lattice, grid.masses[1]
-    edges = lattice.at(np.arange(lattice.first - 1, lattice.last + 1, dtype=np.float64) + 0.5)
-    with np.errstate(invalid="ignore"):
-        gap = inside.log_p - inside.log_q - edges[1:-1]
-    # Next to an atom or an end of the support the density has no derivative.
-    edges[1:-1] -= np.where(np.abs(gap) < lattice.step / 16.0, gap, 0.0)
-    edges[0] = -math.inf if lattice.covers_infimum else edges[0]
-    edges[-1] = math.inf
-    return edges
 
 
 def _connect_the_dots(
@@ -321,20 +310,6 @@ def _index(atoms: Atoms, lattice: LatticePoints) -> tuple[Indices, Array]:
     return index.astype(np.int64), np.where(
         np.abs(excess) <= 2.0 * near, 0.0, np.maximum(excess, 0.0)
     )
-
-
-def _cheapest_shift(excess: Array, exponent: Array, step: float) -> float:
-    """Return how far to move the lattice down so that rounding down moves the mean least."""
-    short = excess < 0.0
-    if not bool(short.any()):
-        return 0.0
-    weight = np.exp(exponent - exponent.max())
-    weight /= weight.sum()
-    order = np.argsort(excess[short])
-    need, own = -excess[short][order], weight[short][order]
-    cost = need + step * (np.cumsum(own) - own)
-    best = int(np.argmin(cost))
-    return float(need[best]) * (1.0 + 4.0 * ULP) if cost[best] < step * own.sum() else 0.0
 
 
 def _tilted(
@@ -390,7 +365,3 @@ def _joined(contributions: list[_Contributions]) -> _Contributions:
     place, log_p, error = (np.concatenate(parts) for parts in zip(*contributions, strict=True))
     kept = log_p > -math.inf
     return _Contributions(place[kept], log_p[kept], error[kept])
-
-
-def _sum_up(logs: Array) -> float:
-    return float(np.exp(np.minimum(logs, 0.0)).sum()) * (1.0 + 1e-12)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from hockeystick.numerics import Ball
-from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
 from hockeystick.privacy_loss.core.terms import TermSequence
@@ -98,8 +97,9 @@ def _tail_start(loss: CellLoss, log_least: float) -> float:
     return math.inf if high >= min(loss.supremum, _LARGEST_LOSS) else high
 
 
+@lru_cache(maxsize=256)
 def _truncated_estimate(loss: CellLoss, high: float, c: float) -> CGFEstimate:
-    point, log_p = merged_points(loss)
+    point, log_p = merged_points(loss, few=True)
     kept = point <= max(high, float(point.min()))
     point, exponent = point[kept], log_p[kept] + c * point[kept]
     top = float(exponent.max())
@@ -116,6 +116,8 @@ NO_TRUNCATION: Final = Truncation(-math.inf)
 # The approximate number of points that moments are taken over.
 _COARSE_POINTS: Final = 256
 _ROUNDING: Final = 1e-12
+# The tilts at which Chernoff's bound is tried, over the best one of a normal sum.
+_TILTS: Final = np.exp(np.arange(-6.0, 3.1, 0.3))
 
 
 class Window(NamedTuple):
@@ -129,16 +131,12 @@ class Window(NamedTuple):
 def window(weights: Sequence[tuple[TiltedMasses, int]], step: float, log_outside: float) -> Window:
     """Return the interval that holds the sum but for ``exp(log_outside)`` on either side."""
     known = coarsened(weights, step)
-    start = -0.5 * math.log(max(known.variance, 1e-300))
+    # That of a normal sum, and others around it.
+    s = np.sqrt(-2.0 * log_outside / max(known.variance, 1e-300)) * _TILTS
     ends, outside = [], 0.0
     for side in (-1.0, 1.0):
-
-        def needed(log_s: float, side: float = side) -> float:
-            s = math.exp(log_s)
-            return (known.log_moment(side * s) - log_outside) / s
-
-        best = minimum(needed, start - 8.0, start + 10.0, tolerance=0.1)
-        farthest, reached = known.farthest(side), needed(best) * (1.0 + 1e-9)
+        needed = float(((known.log_moment(side * s) - log_outside) / s).min())
+        farthest, reached = known.farthest(side), needed * (1.0 + 1e-9)
         ends.append(side * min(farthest, reached))
         outside += 0.0 if farthest <= reached else math.exp(log_outside)
     return Window(min(ends), max(ends), outside * (1.0 + 1e-6))
@@ -166,13 +164,13 @@ class CoarseLosses(NamedTuple):
         reach = np.where(self.weight > 0.0, side * self.point, -math.inf).max(axis=1)
         return float((self.runs * reach).sum())
 
-    def log_moment(self, s: float) -> float:
-        """Return ``ln E exp(s S)`` of the sum S, rounded up."""
-        exponent = np.where(self.weight > 0.0, s * self.point, -math.inf)
-        top = exponent.max(axis=1)
-        sums = (self.weight * np.exp(exponent - top[:, None])).sum(axis=1)
+    def log_moment(self, s: Array | float) -> Array:
+        """Return ``ln E exp(s S)`` of the sum S for each s, rounded up."""
+        exponent = np.where(self.weight > 0.0, np.multiply.outer(s, self.point), -math.inf)
+        top = exponent.max(axis=-1)
+        sums = (self.weight * np.exp(exponent - top[..., None])).sum(axis=-1)
         values = top + np.log(sums) + _ROUNDING * (1.0 + np.abs(top))
-        return float((self.runs * values).sum())
+        return np.asarray((self.runs * values).sum(axis=-1))
 
 
 def coarsened(

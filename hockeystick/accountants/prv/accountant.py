@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 
 import numpy as np
@@ -29,8 +30,8 @@ from hockeystick.accountants.rdp import (
     RDP,
     delta_upper,
     epsilon_upper,
-    optimal_order,
-    optimal_order_at,
+    rough_optimal_order,
+    rough_optimal_order_at,
 )
 from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing, increasing_root
@@ -43,6 +44,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
     merged,
 )
+from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
 from hockeystick.privacy_loss.core.terms import total
 
@@ -86,6 +88,7 @@ class _MergedLoss(NamedTuple):
         )
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def split_tail(target: LatticeTarget, epsilon: float | None) -> LatticeTarget | None:
     """Return the target with a threshold for the tail, None where no large losses are rare.
 
@@ -157,8 +160,9 @@ _ACCOUNTANT_TINY: Final = 5e-324
 _LARGEST_TILT: Final = 1e7
 _LEAST_TILT: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
-# The relative width at which a direction is compared with another one.
+# The relative widths at which a direction is compared with another one: attained losses, and all.
 _COARSE: Final = 0.1
+_ROUGH: Final = 1e-2
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _WIDE: Final = 0.1
 # One wider than this may have a worse lower end than the attained losses on a lattice of their own.
@@ -185,6 +189,8 @@ class PRV(DirectedAccountant):
 
     tolerance: float = TOLERANCE
     step: float | None = None
+    # Where the Renyi bound is no more than this it is the answer.
+    least: float = field(default=0.0, repr=False, compare=False)
     name: ClassVar[str] = "prv"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "privacy-loss distributions on a lattice, by Fourier transforms"
@@ -193,41 +199,36 @@ class PRV(DirectedAccountant):
         return PRV(tolerance, self.step)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return the larger of the directions, without those that are provably smaller."""
-        return self._worst(
-            composition,
-            lambda terms: self._epsilon(terms, delta),
-            lambda known: PRV(_COARSE)._epsilon_of(known, delta, math.inf).upper,
-            lambda terms: least_epsilon(terms, delta),
-        )
+        return self._worst(composition, PRV._epsilon, PRV._epsilon_of, least_epsilon, delta)
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return the larger of the directions, without those that are provably smaller."""
-        return self._worst(
-            composition,
-            lambda terms: self._delta(terms, epsilon),
-            lambda known: PRV(_COARSE)._delta_of(known, epsilon, math.inf).upper,
-            lambda terms: least_delta(terms, epsilon),
-        )
+        return self._worst(composition, PRV._delta, PRV._delta_of, least_delta, epsilon)
 
     def _worst(
         self,
         composition: Composition,
-        read: Callable[[Terms], Interval],
-        upper: Callable[[Terms], float],
-        least: Callable[[Terms], float],
+        read: Callable[[PRV, Terms, float], Interval],
+        alone: Callable[[PRV, Terms, float, float], Interval],
+        least: Callable[[Terms, float], float],
+        at: float,
     ) -> Interval:
         """Return the larger of the directions, without those that are provably smaller.
 
         A direction with the first one's dominating losses has its upper end, and as a lower end at
-        most what its attained losses or a single run cost.
+        most what its attained losses or a single run cost. Others are read roughly first.
         """
         first, *rest = composition.directions
-        found = [read(first)]
+        found = [read(self, first, at)]
         for terms in rest:
-            known = _attained_alone(terms, first) if self.step is None else ()
-            if not known or max(upper(known), least(terms)) > found[0].lower:
-                found.append(read(terms))
+            known, enough = _attained_alone(terms, first), found[0].lower
+            if self.step is not None:
+                most = math.inf
+            elif known:
+                most = max(alone(PRV(_COARSE), known, at, math.inf).upper, least(terms, at))
+            else:
+                most = read(PRV(max(_ROUGH, self.tolerance), least=enough), terms, at).upper
+            if most > enough:
+                found.append(read(self, terms, at))
         return worse(found)
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
@@ -248,11 +249,13 @@ class PRV(DirectedAccountant):
             return Interval.point(0.0)
         terms, log_delta = expanded(terms), math.log(delta)
         most = min(epsilon_upper(terms, delta), most)
-        if most == 0.0:
-            return Interval.point(0.0)
+        if most <= self.least:
+            return Interval(0.0, most, most)
         truncation = Truncation.at(terms, log_delta, self.tolerance)
-        tilt = optimal_order(truncation.terms(terms), log_delta)
-        gain = tilt * most if most < math.inf else 1.0
+        kept = truncation.terms(terms)
+        tilt = rough_optimal_order(kept, log_delta)
+        # That of the bound by the truncated losses, which is nearer where a tail decides K.
+        gain = min(tilt * most, total(kept, tilt).value + log_cks_factor(tilt) - log_delta)
         target = self._target(terms, truncation, tilt, log_delta, gain, for_delta=False)
         found = _tilted_or_split(target, lambda low, high: _epsilons(low, high, delta, most), None)
         found = found.within(Interval(0.0, most, most)) if found else None
@@ -280,8 +283,10 @@ class PRV(DirectedAccountant):
         if most == _ACCOUNTANT_TINY:
             # A delta below all floats needs no lattice.
             return RDP().delta_of(terms, epsilon)
+        if most <= self.least:
+            return Interval(0.0, most, most)
         truncation = Truncation.at(terms, math.log(most), self.tolerance)
-        tilt = optimal_order_at(truncation.terms(terms), epsilon)
+        tilt = rough_optimal_order_at(truncation.terms(terms), epsilon)
         target = self._target(terms, truncation, tilt, math.log(most), 1.0, for_delta=True)
         found = _tilted_or_split(target, lambda low, high: _deltas(low, high, epsilon), epsilon)
         found = found.within(Interval(0.0, most, most)) if found else None
@@ -327,24 +332,26 @@ class PRV(DirectedAccountant):
 
 def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None) -> Interval | None:
     """Return the lattices' interval, tilted or with a split tail; None where they overflow."""
-    other = split_tail(target, epsilon) if target.step is None else None
-    found = _refined(target, read, retry_zero_lower=other is None)
-    if other is None or (found is not None and found.relative_width <= target.tolerance):
-        return found
-    answer = _refined(other, read)
+    other = cache(lambda: split_tail(target, epsilon) if target.step is None else None)
+    found = _refined(target, read, lambda: other() is None)
+    narrow = found is not None and found.relative_width <= target.tolerance
+    split = None if narrow else other()
+    answer = None if split is None else _refined(split, read)
+    if split and not (answer and answer.relative_width <= target.tolerance):
+        found = _refined(target, read) or found
     if answer is None or found is None:
         return answer or found
     return answer.within(found)
 
 
 def _refined(
-    target: LatticeTarget, read: Reader, *, retry_zero_lower: bool = True
+    target: LatticeTarget, read: Reader, retry: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     from hockeystick.accountants.prv.lattice import refined
 
     try:
         with np.errstate(invalid="raise", over="raise"):
-            return refined(target, read, retry_zero_lower=retry_zero_lower)
+            return refined(target, read, retry)
     except ArithmeticError:
         return None
 
@@ -398,18 +405,21 @@ def _epsilons(
     """Return epsilon between the two compositions, searched for from an upper bound on."""
     least, most = log_readings(delta)
     slack = _OUTWARD * (abs(least) + 4.0)
-    stride = 0.1 / high.tilt
-    upper = _crossing(lambda eps: high.upper(eps) - (least - slack), bound, stride, 1.0)
+    slope = -high.tilt
+    upper = _crossing(lambda eps: high.upper(eps) - (least - slack), bound, slope, 1.0)
     if low is None:
         return Interval(0.0, upper, upper)
-    guess = upper
-    lower = _crossing(lambda eps: low.lower(eps) - (most + slack), guess, stride, -1.0)
+    lower = _crossing(lambda eps: low.lower(eps) - (most + slack), upper, slope, -1.0)
     return Interval(lower, upper, upper)
 
 
-def _crossing(excess: Callable[[float], float], guess: float, stride: float, side: float) -> float:
+def _crossing(excess: Callable[[float], float], guess: float, slope: float, side: float) -> float:
     """Return a zero of a falling excess, from its negative (1) or its positive (-1) side."""
+    excess = cache(excess)
     if side > 0.0 and excess(0.0) <= 0.0:
         return 0.0
     start = guess if 0.0 < guess < math.inf else 1.0
+    off, stride = excess(start) / slope, -0.1 / slope
+    if abs(off) < 0.5 * start:
+        start, stride = start - off, min(0.1 * abs(off) - 1e-6 / slope, stride)
     return falling_crossing(excess, start, side, stride=stride, tolerance=4.0 * ULP * start)

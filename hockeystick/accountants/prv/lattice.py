@@ -21,7 +21,6 @@ import numpy as np
 from hockeystick.accountants.base import Interval
 from hockeystick.accountants.prv._discretise import (
     LatticePoints,
-    LossOnLattice,
     TiltedMasses,
     cover,
     dominated_masses,
@@ -125,7 +124,7 @@ def _heavy_atoms(loss: CellLoss, tilt: float) -> list[float]:
     return sorted(float(atoms.loss[k]) for k in kept)
 
 
-Discretization: TypeAlias = "Callable[[LossOnLattice, float], TiltedMasses]"
+Discretization: TypeAlias = "Callable[[CellLoss, LatticePoints, float], TiltedMasses]"
 
 # A lattice takes no more points than this, which keeps memory below 500 MB.
 MOST_POINTS: Final = 2**22
@@ -234,7 +233,7 @@ class Bulk:
 
         def bound(log_order: float) -> float:
             order = math.exp(log_order)
-            moment = self._coarse.log_moment(order - self.tilt)
+            moment = float(self._coarse.log_moment(order - self.tilt))
             away = 16.0 * ULP * (abs(moment) + abs(self._log_scale) + order * abs(epsilon))
             return moment + self._log_scale - order * epsilon + log_cks_factor(order) + away
 
@@ -289,8 +288,8 @@ def compose(
     if any(lattice.last - lattice.first > MOST_POINTS for _, lattice, _ in parts):
         return None
     rows = [
-        [discretize(grid, tilt) for discretize in discretizations]
-        for grid in (LossOnLattice(loss, lattice) for loss, lattice, _ in parts)
+        [discretize(loss, lattice, tilt) for discretize in discretizations]
+        for loss, lattice, _ in parts
     ]
     counts, step = [count for *_, count in parts], parts[0][1].step
     columns = [list(zip(column, counts, strict=True)) for column in zip(*rows, strict=True)]
@@ -374,6 +373,8 @@ _SHARE_OF_OTHER_ERRORS: Final = 1e-3
 # A round that leaves more than this of the width is without gain. Two such rounds end the search,
 # or one where the attained losses are not the dominating ones: the interval then stays wide.
 _NO_GAIN: Final = 0.8
+# The share of the tolerance at which a lattice is fine enough: the first one's is mostly less.
+_ENOUGH: Final = 0.3
 
 
 class LatticeTarget(NamedTuple):
@@ -407,18 +408,17 @@ class LatticeTarget(NamedTuple):
 
 
 def refined(
-    target: LatticeTarget, read: Reader, *, retry_zero_lower: bool = True
+    target: LatticeTarget, read: Reader, retry: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     """Return the narrowest interval of ever finer lattices, None where there is none.
 
-    Without ``retry_zero_lower`` the second lattice with a lower end of 0 is the last: round-off has
-    then hidden what is asked for.
+    Without ``retry`` the first lattice that is not narrow enough is the last.
     """
     exact = target.step or natural_step((*target.lower, *target.upper))
     sums = None if exact else _combined(target)
     if sums:
         return read(*sums)
-    step = exact if exact and _points(target, exact) <= MOST_POINTS else _first_step(target)
+    step = exact if exact and _window(target) <= MOST_POINTS * exact else _first_step(target)
     best: Interval | None = None
     rounds_without_gain = 0 if target.lower == target.upper else 1
     for _ in range(_ROUNDS):
@@ -439,8 +439,8 @@ def refined(
             continue
         target = better
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
-        done = best.relative_width <= target.tolerance or step == exact
-        done = done or (not retry_zero_lower and before < math.inf and best.lower == 0.0)
+        done = best.relative_width <= _ENOUGH * target.tolerance or step == exact
+        done = done or (best.relative_width > target.tolerance and not retry())
         if done or rounds_without_gain >= 2 or taken >= _LARGEST_SHARE_OF_MEMORY:
             break
         finer = math.sqrt(0.5 * target.tolerance / max(found.relative_width, 1e-300))
@@ -485,9 +485,10 @@ def dominated_and_dominating(
 def _first_step(target: LatticeTarget) -> float:
     """Return the step whose errors, of second order in it, are about the tolerance."""
     c = target.tilt
-    tolerance = 2.0 * target.tolerance * max(target.gain, 1.0)
+    tolerance = 0.9 * target.tolerance * max(target.gain, 1.0)
     wanted = math.sqrt(tolerance / (target.runs * c * (c + 1.0)))
-    return min(max(wanted, _window(target) / (MOST_POINTS // 4)), _window(target) / _LEAST_POINTS)
+    width = _window(target)
+    return min(max(wanted, width / (MOST_POINTS // 4)), width / _LEAST_POINTS)
 
 
 def _window(target: LatticeTarget) -> float:
@@ -503,7 +504,3 @@ def _window(target: LatticeTarget) -> float:
             min(loss.supremum, k.first_derivative + 40.0 * math.sqrt(k.second_derivative)) - lowest,
         )
     return max(16.0 * math.sqrt(curvature) + 1.0 / c, widest)
-
-
-def _points(target: LatticeTarget, step: float) -> float:
-    return _window(target) / step

@@ -114,19 +114,28 @@ class SparseSpectrum:
         ``exp(-c x) ((1 - e^-x) + u (e^-x - e^-step)) / ((1 - u) (1 - u e^-step))`` with
         ``u = exp(i theta - c step)``.
         """
-        less = self._one_minus(c * step)
-        weight = self._weight / (less * self._one_minus((c + 1.0) * step))
-        largest = float(np.abs(weight).sum())
+        if (c, step) not in self._series:
+            less = self._one_minus(c * step)
+            weight = self._weight / (less * self._one_minus((c + 1.0) * step))
+            self._series[c, step] = less, weight, float(np.abs(weight).sum())
+        less, weight, largest = self._series[c, step]
         value, rounding = 0.0, 0.0
         for point, sign in ((first, 1.0), (self.size, -1.0)):
             at = x + step * (point - first)
             scale = math.exp(-min(c * at, _LARGEST_EXPONENT))
             own, following = -math.expm1(-at), math.exp(-step) * math.expm1(step - at)
+            if c * at > _TAIL and sign < 0.0:
+                rounding += scale * (abs(own) + abs(following)) * largest * (1.0 + 1e-9)
+                continue
             terms = weight * self._phase(point) * (own + following * (1.0 - less))
             value += sign * scale * float(terms.real.sum())
             error = _TERM + self.index.size + min(c * at, _LARGEST_EXPONENT)
             rounding += ULP * error * scale * (abs(own) + abs(following)) * largest
         return (value, _norm_of_factor(c, step) * self.round_off + rounding)
+
+    @cached_property
+    def _series(self) -> dict[tuple[float, float], tuple[Complexes, Complexes, float]]:
+        return {}
 
     def _one_minus(self, exponent: float) -> Complexes:
         """Return ``1 - exp(i theta_k - a)`` without cancellation."""
@@ -195,10 +204,11 @@ def _product(
         chosen = weights[start : start + batch]
         rows = np.array([wrapped(one, size) for one, _ in chosen])
         error += math.fsum(
-            count * unit * norm(row) for (_, count), row in zip(chosen, rows, strict=True)
+            count * unit * norm(one.weight if one.weight.size <= size else row)
+            for (one, count), row in zip(chosen, rows, strict=True)
         )
         for (_, count), values in zip(chosen, rfft(rows, axis=-1), strict=True):
-            own = values[index]
+            own = values if index.size == values.size else values[index]
             kept = _larger_than(own, _NEGLIGIBLE ** (1.0 / count))
             index, spectrum = index[kept], spectrum[kept] * power(own[kept], count)
     kept = _larger_than(spectrum, _NEGLIGIBLE)

@@ -233,26 +233,32 @@ def effective_range(loss: CellLoss, log_least: float) -> tuple[float, float]:
     """Return an interval below which Q, and above which P, has about ``exp(log_least)`` or less."""
     if max(-loss.infimum, loss.supremum) <= _SHORT_RANGE:
         return loss.infimum, loss.supremum
-    atoms = loss.atoms()
-    sizes = np.geomspace(_SMALLEST_PROBE, _LARGEST_PROBE, _PROBES)
-    edges = np.concatenate((-sizes[::-1], sizes))
-    masses = loss.cells(np.concatenate(([-math.inf], edges, [math.inf])))
-    log_q = np.concatenate((atoms.log_p - atoms.loss, masses.log_q[:-1]))
-    log_p = np.concatenate((atoms.log_p, masses.log_p[1:]))
-    # The mass of a cell is taken at its outer edge.
-    lowest = np.concatenate((atoms.loss, [-math.inf], edges[:-1]))
-    highest = np.concatenate((atoms.loss, edges[1:], [math.inf]))
-    low = _outermost_edge(-lowest, log_q, log_least)
-    high = _outermost_edge(highest, log_p, log_least)
+    enough = [values[beyond > log_least] for values, beyond in _tails(loss)]
+    low, high = (float(values[0]) if values.size else 0.0 for values in enough)
     return max(-low, loss.infimum, -_LARGEST_PROBE), min(high, loss.supremum, _LARGEST_PROBE)
 
 
-def _outermost_edge(values: Array, log_mass: Array, log_least: float) -> float:
-    """Return the largest value such that the mass from there on exceeds the least."""
-    order = np.argsort(-values, kind="stable")
-    beyond = np.logaddexp.accumulate(log_mass[order])
-    enough = np.flatnonzero(beyond > log_least)
-    return float(values[order][enough[0]]) if enough.size else 0.0
+@lru_cache(maxsize=64)
+def _probes(loss: CellLoss) -> Cells:
+    sizes = np.geomspace(_SMALLEST_PROBE, _LARGEST_PROBE, _PROBES)
+    edges = np.concatenate(([-math.inf], -sizes[::-1], sizes, [math.inf]))
+    return Cells(edges[:-1], edges[1:], *loss.cells(edges))
+
+
+@lru_cache(maxsize=64)
+def _tails(loss: CellLoss) -> list[tuple[Array, Array]]:
+    """Return minus the losses and ln of Q's mass below each, and losses and ln of P's above."""
+    atoms, cells = loss.atoms(), _probes(loss)
+    log_q = np.concatenate((atoms.log_p - atoms.loss, cells.log_q[:-1]))
+    log_p = np.concatenate((atoms.log_p, cells.log_p[1:]))
+    # The mass of a cell is taken at its outer edge.
+    minus_lowest = -np.concatenate((atoms.loss, cells.low[:-1]))
+    highest = np.concatenate((atoms.loss, cells.high[1:]))
+    found = []
+    for values, log_mass in ((minus_lowest, log_q), (highest, log_p)):
+        order = np.argsort(-values, kind="stable")
+        found.append((values[order], np.logaddexp.accumulate(log_mass[order])))
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -310,13 +316,12 @@ def _outer_masses(loss: CellLoss, low: float, high: float) -> OuterMasses:
 
 
 @lru_cache(maxsize=64)
-def merged_points(loss: CellLoss) -> tuple[Array, Array]:
+def merged_points(loss: CellLoss, *, few: bool = False) -> tuple[Array, Array]:
     """Return the loss discretised, each cell merged at ``ln(p/q)``: losses and ``ln P``."""
-    (cells, outer), atoms = _initial_cells(loss), loss.atoms()
+    cells, atoms = _probes(loss) if few else _initial_cells(loss)[0], loss.atoms()
     kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
     if not kept.log_p.size + atoms.loss.size:
-        # The whole mass lies beyond the cells.
-        return np.array([outer.high]), np.zeros(1)
+        return np.array([_initial_cells(loss)[1].high]), np.zeros(1)
     mean = np.clip(kept.log_p - kept.log_q, kept.low, kept.high)
     return np.concatenate((atoms.loss, mean)), np.concatenate((atoms.log_p, kept.log_p))
 

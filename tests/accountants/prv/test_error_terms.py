@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from hockeystick.accountants.prv._discretise import (
-    LossOnLattice,
     TiltedMasses,
     cover,
     dominated_masses,
@@ -156,8 +155,8 @@ def test_a_mean_that_is_off_is_moved_to_the_safe_side(side: float, error: float)
 
     truth = float(inner.delta(mp.mpf(epsilon)))
     loss = Off(inner, error, side)
-    grid = LossOnLattice(loss, cover(inner, 0.0, step, tilt, (-300.0, -600.0)))
-    up, low = dominating_masses(grid, tilt), dominated_masses(grid, tilt)
+    grid = cover(inner, 0.0, step, tilt, (-300.0, -600.0))
+    up, low = dominating_masses(loss, grid, tilt), dominated_masses(loss, grid, tilt)
     assert profile(up, epsilon - up.displacement) * math.exp(error) >= truth
     assert profile(low, epsilon + low.displacement) * math.exp(-error) <= truth
     assert up.relative_error >= error

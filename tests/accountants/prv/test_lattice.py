@@ -10,7 +10,6 @@ from scipy.fft import irfft, next_fast_len, rfft
 import hockeystick as hs
 from hockeystick.accountants.prv import sums
 from hockeystick.accountants.prv._discretise import (
-    LossOnLattice,
     TiltedMasses,
     cover,
     dominated_masses,
@@ -49,8 +48,7 @@ def test_what_lies_beyond_the_lattice_is_lost_above_and_kept_below() -> None:
     loss = GaussianLoss(0.5)
     lattice = cover(loss, 0.0, 0.05, TILTED, (-40.0, math.log(1e-3)))
     up, low = (
-        discretize(LossOnLattice(loss, lattice), TILTED)
-        for discretize in (dominating_masses, dominated_masses)
+        discretize(loss, lattice, TILTED) for discretize in (dominating_masses, dominated_masses)
     )
     assert 1e-4 < up.infinity_mass < 1e-2
     for epsilon in (4.0, 6.0, 8.0):
@@ -80,7 +78,7 @@ class Shy(CellLoss):
 def test_a_mass_that_is_not_known_proves_nothing() -> None:
     loss = Shy()
     lattice = cover(loss, 0.0, 0.05, TILTED, (-40.0, -40.0))
-    assert dominating_masses(LossOnLattice(loss, lattice), TILTED).absolute_error == math.inf
+    assert dominating_masses(loss, lattice, TILTED).absolute_error == math.inf
 
 
 @pytest.mark.parametrize("size", [64, 1000, 2**14, 3**7 * 5, 2**18])
@@ -181,7 +179,7 @@ def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> No
     loss, tilt, step = LaplaceLoss(1.0), 1.5, 0.05
     found = composed([(loss, count)], tilt, step)
     _, lattice, _ = parts_for([(loss, count)], tilt, step, TAILS)[0]
-    one = dominating_masses(LossOnLattice(loss, lattice), tilt)
+    one = dominating_masses(loss, lattice, tilt)
     exact = np.ones(1, dtype=np.longdouble)
     for _ in range(count):
         exact = np.convolve(exact, masses(one))

@@ -26,15 +26,6 @@ def randomized_response(epsilon: mpf, categories: int) -> AtomList:
     return three_points(epsilon, (categories - 2) * small / (1 + (categories - 1) * small))
 
 
-def optimized_unary(epsilon: mpf) -> AtomList:
-    """Return the atoms of optimized unary encoding.
-
-    Of the two bits that differ, (1, 1) and (0, 0) have loss 0, with probability
-    ``q/2 + (1 - q)/2``.
-    """
-    return three_points(epsilon, mp.mpf(0.5))
-
-
 def binary_runs(epsilon: mpf, runs: int) -> AtomList:
     """Return the atoms of the composition of several binary randomized responses of epsilon.
 

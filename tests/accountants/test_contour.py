@@ -34,7 +34,6 @@ from hockeystick.accountants.contour.accountant import AnalyticPairs, Contour, _
 from hockeystick.accountants.rdp import saddle
 from hockeystick.numerics import FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import (
     AnalyticLoss,
@@ -49,6 +48,7 @@ from hockeystick.privacy_loss.sampling.sampled_gaussian import (
     NearSampledGaussianLoss,
     SampledGaussianTailSplit,
 )
+from tests.precision.twins import windowed_integral
 
 LOSS = GaussianLoss(1.5)
 TERMS: Sequence[tuple[AnalyticLoss, int]] = ((LOSS, 3),)
@@ -333,7 +333,7 @@ def at(split: NearSampledGaussianLoss, c: float, v: float) -> tuple[Any, Any]:
     """Return M at c + i v, and what of it has a large loss, by quadrature."""
     w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(split.noise_multiplier)
     large, small = (
-        twin.integral(split.rate, mu, w, split.edge, split.width, side) for side in (1, -1)
+        windowed_integral(split.rate, mu, w, split.edge, split.width, side) for side in (1, -1)
     )
     return large + small, large
 

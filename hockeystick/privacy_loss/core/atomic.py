@@ -16,7 +16,7 @@ from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.precision.atoms import AtomList, delta
-from hockeystick.precision.series import cgf_line
+from hockeystick.precision.lines import cgf_line
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_curve
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,

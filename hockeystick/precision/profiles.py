@@ -1,4 +1,4 @@
-"""Privacy profiles of continuous noise in closed form, to any precision."""
+"""Privacy profiles in closed form, and mechanisms with few outputs, to any precision."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from fractions import Fraction
 from hockeystick.numerics import decimal
 from hockeystick.numerics.multiprecision import mp, mpf
 
+# Pairs (loss, probability under P), ascending in the loss.
+AtomList = list[tuple[mpf, mpf]]
 # The number of standard deviations beyond which the tail is below 10^-(10^11), and taken as 0.
 _MOST_DEVIATIONS = 1_000_000
 _NEWTON_STEPS = 10_000
@@ -194,3 +196,37 @@ def uncancelled(difference: Callable[[], tuple[mpf, mpf]], extra: int = 160) -> 
         if enough or first == 0 or extra > 20_000:
             return +max(value, mp.zero)
         extra *= 2
+
+
+def three_points(epsilon: mpf, nothing: mpf) -> AtomList:
+    """Return ``+-epsilon`` as e^epsilon to 1, and 0 with the probability ``nothing``."""
+    rest = (1 - nothing) / (1 + mp.exp(-epsilon))
+    lost = (-epsilon, rest * mp.exp(-epsilon))
+    won = (epsilon, rest)
+    return [lost, (mp.zero, nothing), won] if nothing else [lost, won]
+
+
+def randomized_response(epsilon: mpf, categories: int) -> AtomList:
+    """Return the atoms of K-ary randomized response: K - 2 of the outputs have loss 0."""
+    small = mp.exp(-epsilon)
+    return three_points(epsilon, (categories - 2) * small / (1 + (categories - 1) * small))
+
+
+def binary_runs(epsilon: mpf, runs: int) -> AtomList:
+    """Return the atoms of the composition of several binary randomized responses of epsilon.
+
+    ``k`` of them are true with binomial probability; the loss is then ``(2k - runs) epsilon``.
+    """
+    odds = mp.exp(epsilon)
+    probability = mp.exp(-runs * mp.log1p(odds))
+    found = []
+    for k in range(runs + 1):
+        found.append(((2 * k - runs) * epsilon, probability))
+        probability = probability * odds * (runs - k) / (k + 1)
+    return found
+
+
+def atomic_delta(atoms: AtomList, epsilon: mpf) -> mpf:
+    """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon: no cancellation."""
+    above = [(loss, p) for loss, p in atoms if loss > epsilon]
+    return mp.fsum(-p * mp.expm1(epsilon - loss) for loss, p in above)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hockeystick.conversions.convert import convert, lower_ends
-from hockeystick.conversions.routes import TARGETS
+from hockeystick.conversions.convert import TARGETS, convert, lower_ends
 
 __all__ = ["TARGETS", "convert", "lower_ends"]

@@ -33,8 +33,10 @@ from typing import Final, NamedTuple
 from hockeystick.accountants.base import composition_of
 from hockeystick.conversions.theorems import laplace_mu, liu_mu, quantile_below
 from hockeystick.mechanisms import Mechanism
-from hockeystick.numerics import Ball, decimal, largest_reading, least_reading
+from hockeystick.numerics import Ball, largest_reading, least_reading
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import (
     CellLoss,
     ConcentratedLoss,
@@ -77,9 +79,6 @@ def mu_square_of(mechanism: Mechanism) -> Amount | None:
 
     It is exact where all are Gaussian, or where a single run has its own least mu. A bounded loss
     has the mu of its largest absolute value. None where a run has no mu.
-
-    Raises:
-        UnsupportedError: If nothing is known of a part of it.
     """
     directions = composition_of(mechanism, "f-dp").directions
     one_run = all(sum(count for _, count in terms) <= 1 for terms in directions)
@@ -91,9 +90,6 @@ def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
     """Return the sum of the least known rhos with ``D_alpha <= rho alpha`` for alpha below omega.
 
     It is exact where all runs attain theirs at order 1. None where a run has no such line.
-
-    Raises:
-        UnsupportedError: If nothing is known of a part of it.
     """
     directions = composition_of(mechanism, "zcdp").directions
     return _worst(directions, partial(_rho, omega=omega), _ATTAIN_RHO)
@@ -109,17 +105,6 @@ def root_up(square: Fraction) -> float:
     while root < math.inf and least_reading(root) ** 2 < square:
         root = math.nextafter(root, math.inf)
     return root
-
-
-def above(value: Fraction) -> float:
-    """Return the least float that is no less than an exact number >= 0, however it is read."""
-    try:
-        found = float(value)
-    except OverflowError:
-        return math.inf
-    while found < math.inf and min(Fraction(found), decimal(found)) < value:
-        found = math.nextafter(found, math.inf)
-    return found
 
 
 def _worst(
@@ -172,9 +157,6 @@ def least_mu(loss: PrivacyLoss) -> float:
 @lru_cache(maxsize=256)
 def _of_vertex(loss: RandomizedResponseLoss | DiscreteLaplaceLoss) -> float:
     """Return the mu of the vertex of f that needs the most, rounded up."""
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.profiles import exact, reciprocal
-
     with working_digits(DIGITS):
         if isinstance(loss, RandomizedResponseLoss):
             others = loss.categories - 1

@@ -13,21 +13,19 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from hockeystick._validate import PARAMETERS, Domain, real
-from hockeystick.conversions.given import one_of_two
 from hockeystick.errors import ParameterError
 from hockeystick.notions.guarantees import DIVERGENCE, MU, OMEGA, ORDER, RHO
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.precision.profiles import gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints, response_moment
 from hockeystick.tradeoffs.reading import DIGITS, least_epsilon, root_epsilon, up
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 # The relative error of a quantile, which is verified.
 _MARGIN: Final = 2.0**-80
@@ -36,8 +34,6 @@ _EPSILON: Final = PARAMETERS["epsilon"]
 
 def evaluated(formula: Callable[[Any], Any]) -> float:
     """Return a number >= 0 computed by mpmath's context in many digits, rounded up."""
-    from hockeystick.numerics.multiprecision import mp
-
     with working_digits(DIGITS):
         return up(max(formula(mp), mp.zero))
 
@@ -58,8 +54,13 @@ def _other_of_two(
     return min(evaluated(lambda m: min(of_epsilon(m), m.one)), 1.0)
 
 
-def _one_of_two(epsilon: object, delta: object, *, zero: bool = False) -> float:
-    value = one_of_two(epsilon, delta)
+def one_of_two(epsilon: object, delta: object, *, zero: bool = False) -> float:
+    """Return the one of the two that is given without the other, or raise; a delta 0 if allowed."""
+    if (epsilon is None) == (delta is None):
+        given = None if epsilon is None else (epsilon, delta)
+        allowed = "given: delta to ask for epsilon, or epsilon to ask for delta"
+        raise ParameterError("exactly one of epsilon and delta", given, allowed)
+    value = real("delta", delta) if epsilon is None else real("epsilon", epsilon)
     if value == 0.0 and epsilon is None and not zero:
         raise ParameterError("delta", delta, "a number > 0 and <= 1")
     return value
@@ -94,7 +95,7 @@ def kairouz_oh_viswanath(
     """
     own = _finite("own_epsilon", own_epsilon, _EPSILON)
     known = _finite("own_delta", own_delta, PARAMETERS["delta"])
-    at = _one_of_two(epsilon, delta, zero=True)
+    at = one_of_two(epsilon, delta, zero=True)
     if epsilon is not None:
 
         def spread(m: Any) -> Any:
@@ -129,9 +130,7 @@ def balle_wang(mu: float, *, epsilon: float | None = None, delta: float | None =
     size = _finite("mu", mu, MU)
     if size == 0.0:
         raise ParameterError("mu", mu, "a finite number > 0")
-    at = _one_of_two(epsilon, delta)
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.profiles import gaussian_delta
+    at = one_of_two(epsilon, delta)
 
     def delta_at(value: mpf) -> mpf:
         return gaussian_delta(value, mp.mpf(size))
@@ -155,12 +154,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         >>> round(gaussian_mu(1, 1e-5), 12)
         0.268051123211
     """
-    at, goal = _finite("epsilon", epsilon, _EPSILON), _one_of_two(None, delta)
+    at, goal = _finite("epsilon", epsilon, _EPSILON), one_of_two(None, delta)
     if goal == 1.0:
         raise ParameterError("delta", delta, "a number > 0 and < 1")
-    from hockeystick.numerics.multiprecision import mp
-    from hockeystick.precision.profiles import gaussian_delta
-
     with working_digits(DIGITS):
 
         def above(log_mu: float) -> float:
@@ -214,8 +210,6 @@ def _mu_of_rate(epsilon: float, log_rate: Callable[[Any], Any]) -> float:
     """Return the mu of a curve that is farthest where both error rates are the same, rounded up."""
     if epsilon == 0.0:
         return 0.0
-    from hockeystick.numerics.multiprecision import mp
-
     # Next to 1/2 a rate needs the digits by which it is less.
     with working_digits(DIGITS + max(0, math.ceil(-math.log10(epsilon)))):
         return up(-2 * quantile_below(log_rate(mp)))
@@ -224,8 +218,6 @@ def _mu_of_rate(epsilon: float, log_rate: Callable[[Any], Any]) -> float:
 def quantile_below(log_rate: mpf) -> mpf:
     """Return a number at most ``Phi^-1`` of a rate, by Newton's steps, and verified."""
     from scipy.special import erfcx, ndtri_exp
-
-    from hockeystick.numerics.multiprecision import mp
 
     def excess(x: mpf) -> mpf:
         return mp.log(mp.ncdf(x)) - log_rate
@@ -287,8 +279,6 @@ def response_divergence(epsilon: float, order: float) -> float:
     own, a = _finite("epsilon", epsilon, _EPSILON), real("order", order, ORDER)
     if own == 0.0:
         return 0.0
-    from hockeystick.numerics.multiprecision import mp
-
     # What cancels is of the size of eps next to eps^2.
     extra = 2 * max(0, math.ceil(-math.log10(own))) + max(0, math.ceil(-math.log10(a - 1.0)))
     with working_digits(DIGITS + extra):
@@ -309,7 +299,7 @@ def mironov(
         2.279214
     """
     a, tau = real("order", order, ORDER), _finite("divergence", divergence, DIVERGENCE)
-    at = _one_of_two(epsilon, delta)
+    at = one_of_two(epsilon, delta)
     return _other_of_two(
         lambda m: tau - m.log(m.mpf(at)) / (a - m.one),
         lambda m: m.exp((a - m.one) * (m.mpf(tau) - at)),
@@ -331,7 +321,7 @@ def canonne_kamath_steinke(
         0.25
     """
     a, tau = real("order", order, ORDER), _finite("divergence", divergence, DIVERGENCE)
-    at = _one_of_two(epsilon, delta)
+    at = one_of_two(epsilon, delta)
     return _other_of_two(
         lambda m: tau + (log_cks_factor(a - m.one, m) - m.log(m.mpf(at))) / (a - m.one),
         lambda m: m.exp((a - m.one) * (m.mpf(tau) - at) + log_cks_factor(a - m.one, m)),
@@ -359,7 +349,7 @@ def asoodeh(
         0.19273716917
     """
     a, tau = real("order", order, ORDER), _finite("divergence", divergence, DIVERGENCE)
-    at = _one_of_two(epsilon, delta)
+    at = one_of_two(epsilon, delta)
     if tau == 0.0 or (at == 1.0 and epsilon is None):
         return 0.0
     curve = RenyiPoints([(a, tau)])
@@ -396,7 +386,7 @@ def bun_dwork_rothblum_steinke(
         3.378231366
     """
     r, w = _finite("rho", rho, RHO), real("omega", omega, OMEGA)
-    at = _one_of_two(epsilon, delta)
+    at = one_of_two(epsilon, delta)
 
     def of_delta(m: Any) -> Any:
         size = -m.log(m.mpf(at))
@@ -426,7 +416,7 @@ def canonne_kamath_steinke_concentrated(
         >>> round(canonne_kamath_steinke_concentrated(0.5, delta=1e-5), 9)
         4.728386985
     """
-    r, w, at = _finite("rho", rho, RHO), real("omega", omega, OMEGA), _one_of_two(None, delta)
+    r, w, at = _finite("rho", rho, RHO), real("omega", omega, OMEGA), one_of_two(None, delta)
     if r == 0.0:
         return 0.0
 

@@ -1,9 +1,4 @@
-"""Arithmetic that knows its error.
-
-Directed rounding (``rounding``), what a float is read as (``readings``), balls (``balls``), roots
-(``roots``), numbers as text (``numerals``), mpmath (``multiprecision``) and its precision
-(``working_precision``).
-"""
+"""Arithmetic that knows its error: rounding, readings of floats, text, roots and mpmath."""
 
 from hockeystick.numerics.numerals import (
     FloatAndDecimal,

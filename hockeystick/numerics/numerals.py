@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Callable
 from decimal import (
     MAX_EMAX,
     MAX_PREC,
@@ -32,20 +33,8 @@ _SMALLEST_PLAIN: Final = -5
 _ROUND_OFF: Final = 1e-12
 # A format: what comes before its width, the width, grouping, precision and type.
 _SPEC: Final = re.compile(r"(.*?)([1-9]\d*)?([_,]?)(\.\d+)?([a-zA-Z%]?)", re.DOTALL)
+_EXACTLY: Final = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
 _ONE_DIGIT: Final = re.compile(r"([eE][+-])(\d)(?!\d)")
-
-
-class Dyadic(NamedTuple):
-    """``mantissa * 2^exponent``, exactly; both may be huge."""
-
-    mantissa: int
-    exponent: int
-
-    def minus(self, other: Dyadic) -> Dyadic:
-        """Return the difference."""
-        least = min(self.exponent, other.exponent)
-        own, others = (one.mantissa << (one.exponent - least) for one in (self, other))
-        return Dyadic(own - others, least)
 
 
 def is_mpf(value: object) -> bool:
@@ -65,12 +54,12 @@ def plain(value: float) -> str:
 
 def at_most(value: float, digits: int = HEADLINE_DIGITS) -> str:
     """Return the value rounded up: true of whatever is at most the value."""
-    return _short(value, digits) or _decimal(value, digits, ROUND_CEILING)
+    return _short(value, digits, ROUND_CEILING)
 
 
 def at_least(value: float, digits: int = HEADLINE_DIGITS) -> str:
     """Return the value rounded down: true of whatever is at least the value."""
-    return _short(value, digits) or _decimal(value, digits, ROUND_FLOOR)
+    return _short(value, digits, ROUND_FLOOR)
 
 
 def headline(lower: float, upper: float) -> str:
@@ -94,17 +83,18 @@ def interval(lower: float, upper: float) -> tuple[str, str]:
     """Return both ends rounded outward, with two digits more than distinguish them."""
     digits = max(digits_held(lower), digits_held(upper))
     if upper != math.inf and lower != upper:
-        both = _exact(upper), _exact(upper).minus(_exact(lower))
-        size, gap = (_rounded(one, 1, ROUND_FLOOR).adjusted() for one in both)
-        digits = min(digits, max(size - gap + _DIGITS_BEYOND_GAP, HEADLINE_DIGITS))
+        most = _exact(upper)
+        gap = _EXACTLY.subtract(most, _exact(lower))
+        needed = most.adjusted() - gap.adjusted() + _DIGITS_BEYOND_GAP
+        digits = min(digits, max(needed, HEADLINE_DIGITS))
     return _decimal(lower, digits, ROUND_FLOOR), _decimal(upper, digits, ROUND_CEILING)
 
 
-def digits_held(value: float) -> int:
+def digits_held(value: Any) -> int:
     """Return the number of significant digits of a value's type."""
     if not is_mpf(value) or value in (0, math.inf):
         return _FLOAT_DIGITS
-    bits = _exact(value).mantissa.bit_length()
+    bits = int(value.man_exp[0]).bit_length()
     return max(_FLOAT_DIGITS, math.ceil(bits * math.log10(2)) + 1)
 
 
@@ -122,7 +112,7 @@ def formatted_up(value: float, spec: str, rounding: str = ROUND_CEILING) -> str:
     if value == math.inf or found is None:
         return format(float(value), spec)
     before, width, group, precision, kind = found.groups(default="")
-    exact = _printed(value) or _rounded(_exact(value), digits_held(value) + 40, rounding)
+    exact = _printed(value) or _exact(value)
     if not precision and kind:
         precision = f".{HEADLINE_DIGITS}"
     elif not precision:
@@ -137,51 +127,39 @@ def formatted_up(value: float, spec: str, rounding: str = ROUND_CEILING) -> str:
     return _ONE_DIGIT.sub(r"\g<1>0\g<2>", text)
 
 
-def _exact(value: Any) -> Dyadic:
-    """Return the exact value of a finite float or mpf."""
-    if is_mpf(value):
-        return Dyadic(*map(int, value.man_exp))
-    mantissa, denominator = value.as_integer_ratio()
-    return Dyadic(mantissa, 1 - denominator.bit_length())
+def _exact(value: Any) -> Decimal:
+    """Return a finite float or mpf exactly: ``m 2^-k = m 5^k 10^-k``."""
+    if not is_mpf(value):
+        return Decimal(value)
+    mantissa, exponent = map(int, value.man_exp)
+    size = _EXACTLY.power(2 if exponent > 0 else 5, abs(exponent))
+    return _EXACTLY.multiply(mantissa, size).scaleb(min(exponent, 0), _EXACTLY)
 
 
-def _rounded(value: Dyadic, digits: int, rounding: str) -> Decimal:
-    """Return the value rounded in the given direction to that many significant digits."""
-    if value.mantissa == 0:
-        return Decimal(0)
-    bits = value.mantissa.bit_length() + value.exponent
-    # 10^places times the value has a digit or two more than asked for; the last may not be exact.
-    places = digits + 1 - math.floor(bits * math.log10(2))
-    scaled = value.mantissa * 10 ** max(places, 0) << max(value.exponent, 0)
-    shift, divisor = max(-value.exponent, 0), 10 ** max(-places, 0)
-    whole, left = divmod(scaled >> shift, divisor)
-    inexact = left != 0 or scaled & ((1 << shift) - 1) != 0
-    # A digit that stands for all that was cut off rounds as all of it would.
-    sticky = Decimal(whole * 10 + inexact)
-    exact = Context(MAX_PREC, rounding, MIN_EMIN, MAX_EMAX, traps=[])
+def _rounded(exact: Decimal, digits: int, rounding: str) -> Decimal:
+    """Return a number rounded in the given direction to that many significant digits."""
     context = Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
-    rounded = context.plus(sticky.scaleb(-places - 1, exact))
+    rounded = context.plus(exact)
     # What needs fewer digits than asked for is shown with fewer, as far as the decimal point.
     if context.flags[Inexact] or rounded.adjusted() >= digits:
         return rounded
-    integral = rounded.to_integral_value(context=exact)
-    return integral if integral == rounded else rounded.normalize(exact)
+    integral = rounded.to_integral_value(context=_EXACTLY)
+    return integral if integral == rounded else rounded.normalize(_EXACTLY)
 
 
-def _printed(value: float) -> Decimal | None:
+def _printed(value: float, digits: int = HEADLINE_DIGITS) -> Decimal | None:
     """Return the decimal that a float prints as, where it has few digits; None for others."""
     if is_mpf(value) or not 0.0 < value < math.inf:
         return None
     printed = Decimal(repr(value)).normalize()
-    return printed if len(printed.as_tuple().digits) <= HEADLINE_DIGITS else None
+    few = min(digits, HEADLINE_DIGITS)
+    return printed if len(printed.as_tuple().digits) <= few else None
 
 
-def _short(value: float, digits: int) -> str:
-    """Return a float as it prints, where that takes no more digits; empty for others."""
-    printed = _printed(value)
-    if printed is None or len(printed.as_tuple().digits) > digits:
-        return ""
-    return _as_text(printed)
+def _short(value: float, digits: int, rounding: str) -> str:
+    """Return a float as it prints, where that takes no more digits; others rounded to these."""
+    printed = _printed(value, digits)
+    return _decimal(value, digits, rounding) if printed is None else _as_text(printed)
 
 
 def _decimal(value: float, digits: int, rounding: str) -> str:
@@ -214,13 +192,13 @@ def least_reading(value: float) -> Fraction:
     return min(Fraction(value), decimal(value))
 
 
-def float_above(value: Fraction) -> float:
-    """Return a float that prints as no less than an exact number >= 0."""
+def float_above(value: Fraction, read: Callable[[float], Fraction] = decimal) -> float:
+    """Return a float whose decimal, or other reading, is no less than an exact number >= 0."""
     try:
         found = float(value)
     except OverflowError:
         return math.inf
-    while found < math.inf and decimal(found) < value:
+    while found < math.inf and read(found) < value:
         found = math.nextafter(found, math.inf)
     return found
 

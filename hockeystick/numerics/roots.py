@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_digits
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 Function: TypeAlias = Callable[[float], float]
 Point: TypeAlias = tuple[float, float]
 Differentiable: TypeAlias = Callable[[float], Point]
-Precise: TypeAlias = Callable[["mpf"], "mpf"]
+Precise: TypeAlias = Callable[[mpf], mpf]
 
 _EVALUATIONS: Final = 200
 _STEPS: Final = 60
@@ -107,8 +105,6 @@ def falling_root(
     It is 0 where the function is at most the goal there. The search begins near a known x, or where
     a rough function of floats reaches the goal.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     if function(mp.zero) <= goal:
         return mp.zero
     log_goal = mp.log(goal)
@@ -131,8 +127,6 @@ def _by_false_position(function: Precise, near: mpf) -> mpf:
 
     Every third step halves the bracket: next to the end of a bounded loss the function is flat.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     low = high = near
     above = below = function(near)
     slack = mp.mpf(10) ** -12

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.numerals import largest_reading, least_reading
-
-if TYPE_CHECKING:
-    from mpmath import mpf
 
 
 class Ball(NamedTuple):
@@ -56,8 +54,6 @@ def quotient_down(value: float, divisor: int) -> float:
 
 def as_mpf(value: Fraction) -> mpf:
     """Return a fraction as mpmath has it."""
-    from hockeystick.numerics.multiprecision import mp
-
     return mp.mpf(value.numerator) / value.denominator
 
 
@@ -73,17 +69,13 @@ def float_up(value: Fraction) -> float:
     try:
         nearest = float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value > 0 else -sys.float_info.max
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def float_down(value: Fraction) -> float:
     """Return the largest float that is not above an exact number."""
-    try:
-        nearest = float(value)
-    except OverflowError:
-        return sys.float_info.max
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+    return 0.0 - float_up(-value)
 
 
 def short_up(value: Fraction) -> Fraction:

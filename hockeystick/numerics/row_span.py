@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -35,33 +34,31 @@ _MOST_WORK: Final = 10**8
 _LOOKS: Final = 4
 
 
-@final
-@dataclass(frozen=True, slots=True)
 class RowSpan:
-    """A subspace of R^n: integer rows in reduced echelon form, and the places of their pivots.
+    """A subspace of R^n that grows row by row: integer rows in reduced echelon form, by pivots.
 
     At its own pivot each row is positive, at those of all others 0; rows have no common divisor.
+    ``work`` counts products of integers, long ones by their words, and entries that are looked at.
     """
 
-    size: int
-    rows: tuple[Row, ...]
-    pivots: tuple[int, ...]
+    def __init__(self, size: int) -> None:
+        self.work = 0
+        self._size = size
+        self._rows: dict[int, Row] = {}
 
     @property
     def rank(self) -> int:
         """The dimension of the subspace."""
-        return len(self.rows)
+        return len(self._rows)
 
     def squared_projection(self, place: int) -> tuple[Fraction, Fraction]:
         """Return proven ends of ``|P e_u|^2``, exact where it is 0 or 1.
 
         It is 0 where the column of u is, and 1 where e_u is a row: the echelon form is unique.
         """
-        column = [row[place] for row in self.rows]
-        if not any(column):
+        if not any(row[place] for row in self._rows.values()):
             return Fraction(0), Fraction(0)
-        own = dict(zip(self.pivots, self.rows, strict=True)).get(place)
-        if own is not None and np.count_nonzero(own) == 1:
+        if place in self._rows and np.count_nonzero(self._rows[place]) == 1:
             return Fraction(1), Fraction(1)
         near = self._near(place)
         least = max(self._inside(place, near), Fraction(0))
@@ -76,33 +73,28 @@ class RowSpan:
         """
         found = []
         for place in self._places():
-            parts = [Fraction(row[place], row[at]) for row, at in self._pairs() if row[place]]
+            rows = self._rows.items()
+            parts = [Fraction(row[place], row[at]) for at, row in rows if row[place]]
             scale = math.lcm(*(part.denominator for part in parts))
             square = scale * scale + sum(int(part * scale) ** 2 for part in parts)
             found.append(math.isqrt(square - 1) + 1)
         return tuple(found)
 
-    def _pairs(self) -> Iterable[tuple[Row, int]]:
-        """Return the rows with their pivots."""
-        return zip(self.rows, self.pivots, strict=True)
-
     def _places(self) -> list[int]:
         """Return the places that are no pivots."""
-        taken = set(self.pivots)
-        return [place for place in range(self.size) if place not in taken]
+        return [place for place in range(self._size) if place not in self._rows]
 
     def _near(self, place: int) -> NDArray[np.float64]:
         """Return ``P e_u`` as floats have it; nothing is proven of it."""
-        scaled = np.array([[entry / row[at] for entry in row] for row, at in self._pairs()])
+        scaled = np.array([[entry / row[at] for entry in row] for at, row in self._rows.items()])
         basis = np.linalg.qr(scaled.T)[0]
         return np.asarray(basis @ basis[place])
 
     def _inside(self, place: int, near: NDArray[np.float64]) -> Fraction:
         """Return ``2 y_u - |y|^2`` for a y of the subspace, at the pivots nearly that given."""
-        shift = _BITS + max(int(row[at]).bit_length() for row, at in self._pairs())
-        total = reduce(
-            np.add, (_fixed(near[at], shift) // row[at] * row for row, at in self._pairs())
-        )
+        rows = self._rows.items()
+        shift = _BITS + max(int(row[at]).bit_length() for at, row in rows)
+        total = reduce(np.add, (_fixed(near[at], shift) // row[at] * row for at, row in rows))
         square = sum(int(entry) ** 2 for entry in total)
         return Fraction((int(total[place]) << (shift + 1)) - square, 1 << (2 * shift))
 
@@ -111,17 +103,45 @@ class RowSpan:
 
         At a row's pivot z is minus the row's product with z elsewhere, over the pivot.
         """
-        places = self._places()
-        chosen = {at: _fixed(float(at == place) - near[at], _BITS) for at in places}
+        chosen = {at: _fixed(float(at == place) - near[at], _BITS) for at in self._places()}
         square = sum(value * value for value in chosen.values())
         entry = Fraction(chosen.get(place, 0))
         unit = Fraction(1, 1 << _BITS)
-        for row, at in self._pairs():
+        for at, row in self._rows.items():
             product = -sum(value * row[one] for one, value in chosen.items())
             square += -(-product * product // (int(row[at]) ** 2))
             if at == place:
                 entry = Fraction(product, int(row[at]))
         return 2 * entry * unit - square * unit * unit
+
+    def add(self, row: Row) -> Row | None:
+        """Return what of a row is new, after it was put in; None where it is in the span."""
+        self.count(_LOOKS * self._size, 0)
+        rest = self._reduced(row)
+        if not any(rest):
+            return None
+        place = max(range(self._size), key=lambda at: abs(rest[at]))
+        rest = rest if rest[place] > 0 else -rest
+        for at, known in self._rows.items():
+            if known[place]:
+                self.count(self._size, rest[place])
+                self._rows[at] = _primitive(known * rest[place] - rest * known[place])
+        self._rows[place] = rest
+        return rest
+
+    def _reduced(self, row: Row) -> Row:
+        """Return a multiple of a row, less multiples of those that there are: 0 at their pivots."""
+        known = [(at, one) for at, one in self._rows.items() if row[at] != 0]
+        scale = math.lcm(*(int(one[at]) for at, one in known))
+        rest = row * scale
+        for at, one in known:
+            self.count(self._size, one[at])
+            rest = rest - one * (row[at] * (scale // one[at]))
+        return _primitive(rest)
+
+    def count(self, products: int, factor: int) -> None:
+        """Count so many products with an integer."""
+        self.work += products * (1 + int(factor).bit_length() // 64)
 
 
 def row_span(
@@ -140,71 +160,24 @@ def row_span(
     the integers grow so long, that it takes more than some ten seconds; ``image_products`` is how
     many products of integers an image takes.
     """
-    form, left = _Echelon(size), iter(first)
+    span, left = RowSpan(size), iter(first)
 
     def counted(row: Row) -> Row:
-        form.count(image_products, max(map(abs, row)))
+        span.count(image_products, max(map(abs, row)))
         return image(row)
 
     for _ in range(min(rounds, size + 1)):
         new = []
         for row in left:
-            found = form.added(row)
-            if len(form.rows) == size:
-                return form.span()
+            found = span.add(row)
+            if span.rank == size:
+                return span
             if found is not None:
                 new.append(found)
-            if form.work > _MOST_WORK:
+            if span.work > _MOST_WORK:
                 return None
         left = map(counted, new)
-    return form.span()
-
-
-class _Echelon:
-    """A reduced echelon form that grows row by row.
-
-    ``work`` counts products of integers, long ones by their words, and entries that are looked at.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.work = 0
-        self._size = size
-        self.rows: list[Row] = []
-        self._pivots: list[int] = []
-
-    def added(self, row: Row) -> Row | None:
-        """Return what of a row is new, after it was put in; None where it is in the span."""
-        self.count(_LOOKS * self._size, 0)
-        rest = self._reduced(row)
-        if not any(rest):
-            return None
-        place = max(range(self._size), key=lambda at: abs(rest[at]))
-        rest = rest if rest[place] > 0 else -rest
-        for number, known in enumerate(self.rows):
-            if known[place]:
-                self.count(self._size, rest[place])
-                self.rows[number] = _primitive(known * rest[place] - rest * known[place])
-        self.rows.append(rest)
-        self._pivots.append(place)
-        return rest
-
-    def _reduced(self, row: Row) -> Row:
-        """Return a multiple of a row, less multiples of those that there are: 0 at their pivots."""
-        known = [(one, at) for one, at in zip(self.rows, self._pivots, strict=True) if row[at] != 0]
-        scale = math.lcm(*(int(one[at]) for one, at in known))
-        rest = row * scale
-        for one, at in known:
-            self.count(self._size, one[at])
-            rest = rest - one * (row[at] * (scale // one[at]))
-        return _primitive(rest)
-
-    def count(self, products: int, factor: int) -> None:
-        """Count so many products with an integer."""
-        self.work += products * (1 + int(factor).bit_length() // 64)
-
-    def span(self) -> RowSpan:
-        """Return the span of all the rows."""
-        return RowSpan(self._size, tuple(self.rows), tuple(self._pivots))
+    return span
 
 
 def _primitive(row: Row) -> Row:

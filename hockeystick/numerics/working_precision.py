@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any, Final
 
+from hockeystick.numerics.multiprecision import iv, mp
+
 _TURN: Final = RLock()
 # A process is forked only between two turns: its child has no thread that could end one.
 if hasattr(os, "register_at_fork"):  # all systems but Windows
@@ -21,8 +23,6 @@ _SPARE: Final = 32
 @contextmanager
 def working_digits(digits: int) -> Iterator[None]:
     """Work with a number of decimal digits, while no other thread of this package computes."""
-    from hockeystick.numerics.multiprecision import mp
-
     with _TURN, mp.workdps(digits):
         yield
 
@@ -30,8 +30,6 @@ def working_digits(digits: int) -> Iterator[None]:
 @contextmanager
 def working_bits(bits: int) -> Iterator[None]:
     """Work with a number of bits, while no other thread of this package computes."""
-    from hockeystick.numerics.multiprecision import mp
-
     with _TURN, mp.workprec(bits):
         yield
 
@@ -39,8 +37,6 @@ def working_bits(bits: int) -> Iterator[None]:
 @contextmanager
 def interval_bits(bits: int) -> Iterator[None]:
     """Compute intervals with a number of bits, while no other thread of this package computes."""
-    from hockeystick.numerics.multiprecision import iv
-
     with _TURN:
         before, iv.prec = iv.prec, bits
         try:

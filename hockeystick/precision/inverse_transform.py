@@ -1,4 +1,4 @@
-"""Twin of ``kernels.inverse_transform``: survival functions in intervals, and tables of inverses.
+"""Survival functions of laws in intervals, and tables of their inverses.
 
 Two laws are here, each by its survival function S on [0, inf), with ``S(0) = 1``:
 
@@ -6,8 +6,7 @@ Two laws are here, each by its survival function S on [0, inf), with ``S(0) = 1`
     exponential of rate 1:     S(x) = exp(-x)
 
 ``enclosure`` is interval arithmetic from end to end; the tables use mpmath's own functions at
-twice the digits that they are asked for. Samplers name the laws before anything is drawn, so that
-mpmath is imported where it computes.
+twice the digits that they are asked for.
 """
 
 from __future__ import annotations
@@ -15,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.polynomial import Polynomial
 
+from hockeystick.numerics.multiprecision import iv, mp, mpf
 from hockeystick.numerics.working_precision import integers_around, interval_bits, working_bits
 
 if TYPE_CHECKING:
-    from mpmath import mpf
     from numpy.typing import NDArray
 
 _DEGREE: Final = 11
@@ -33,16 +34,11 @@ _UNIT: Final = 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law on [0, inf) by its survival function.
+    """A law on [0, inf): S on an interval, its inverse Q on (0, 1), and Q's Taylor coefficients.
 
-    Args:
-        name: The law's name.
-        survival: S on an interval.
-        inverse: Its inverse at a number in (0, 1), at the precision of the number's context.
-        taylor: The coefficients of S's inverse about u, given Q(u): an array by power of h.
+    ``taylor`` has them about u by the power, given u and Q(u).
     """
 
-    name: str
     survival: Callable[[Any], Any]
     inverse: Callable[[mpf], mpf]
     taylor: Callable[[mpf, mpf, int], list[mpf]]
@@ -50,26 +46,11 @@ class Law:
 
 def enclosure(law: Law, at: Fraction, bits: int) -> tuple[int, int]:
     """Return integers around ``2^bits S(x)``: the lower at most, the upper at least that."""
-    from hockeystick.numerics.multiprecision import iv
-
     if at <= 0:
         return 1 << bits, 1 << bits
     with interval_bits(bits + _GUARD):
         scaled = law.survival(iv.mpf(at.numerator) / at.denominator) * iv.mpf(2) ** bits
         return integers_around(scaled)
-
-
-def integers(law: Law, word: int, scale: float, shift: float) -> tuple[int, int]:
-    """Return the least and the most that ``floor(s Q(u) + shift)`` is for the u of a word > 1.
-
-    These are ``V 2^-63 <= u <= (V + 1) 2^-63`` with the word's upper 63 bits V.
-    """
-    from hockeystick.numerics.multiprecision import mp
-
-    with working_bits(_BITS):
-        ends = (law.inverse(mp.ldexp((word >> 1) + end, -63)) for end in (1, 0))
-        least, most = (int(mp.floor(mp.mpf(scale) * end + mp.mpf(shift))) for end in ends)
-    return least, most
 
 
 def erfc(x: Any) -> Any:
@@ -79,8 +60,6 @@ def erfc(x: Any) -> Any:
     term is less than half of the one before, what follows is at most as large as the last. Where
     ``erfc(x) <= exp(-x^2)`` is below the precision, that alone is said.
     """
-    from hockeystick.numerics.multiprecision import iv
-
     floor = iv.mpf(2) ** (-iv.prec)
     most = iv.exp(-x * x)
     if most.b < floor.a:
@@ -111,8 +90,6 @@ def table(
 
     These bounds are of arithmetic in 120 bits.
     """
-    from hockeystick.numerics.multiprecision import mp
-
     rows, errors, slopes = [], [], []
     with working_bits(_BITS):
         for octave in range(lowest, 63):
@@ -120,8 +97,7 @@ def table(
                 size = mp.ldexp(1, octave - 63 - cell_bits)
                 low = ((1 << cell_bits) + cell) * size
                 half, centre = size / 2, low + size / 2
-                start = law.inverse(centre)
-                powers = law.taylor(centre, start, _DEGREE)
+                powers = law.taylor(centre, law.inverse(centre), _DEGREE)
                 row = [float(c * half**k) for k, c in enumerate(powers)]
                 steepest = law.taylor(low, law.inverse(low), _DEGREE + 1)
                 remainder = float(abs(steepest[-1]) * half ** (_DEGREE + 1))
@@ -134,9 +110,6 @@ def table(
 
 def _half_normal_inverse(u: mpf) -> mpf:
     """Return x with ``erfc(x / sqrt 2) = u >= 2^-1000``, by Newton's method from a float."""
-    from statistics import NormalDist
-
-    mp = u.context
     x = -mp.mpf(NormalDist().inv_cdf(float(u) / 2))
     root, scale = mp.sqrt(2), mp.sqrt(mp.pi / 2)
     for _ in range(max(1, mp.prec.bit_length() - 4)):
@@ -149,62 +122,23 @@ def _half_normal_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
 
     ``Q' = -1/s(x)`` with the density ``s = sqrt(2/pi) exp(-x^2/2)``, and with ``s' = -x s`` the
     n-th derivative is ``(-1/s)^n P_n(x)`` with ``P_1 = 1`` and ``P_(n+1) = P_n' + n x P_n``, whose
-    coefficients are not negative: in size it rises with x, and so falls with u.
+    coefficients are not negative: in size it rises with x, and so falls with u. They are integers
+    that floats hold up to P_12.
     """
-    mp = x.context
     scale = -mp.sqrt(mp.pi / 2) * mp.exp(x * x / 2)
-    found, polynomial = [x], [1]
-    power = mp.mpf(1)
+    found, power, polynomial = [x], mp.one, Polynomial([1.0])
     for n in range(1, degree + 1):
         power = power * scale / n
-        found.append(power * _value(polynomial, x))
-        polynomial = _next(polynomial, n)
+        found.append(power * mp.polyval(polynomial.coef[::-1].tolist(), x))
+        polynomial = polynomial.deriv() + Polynomial([0.0, n]) * polynomial
     return found
 
 
-def _value(polynomial: list[int], x: mpf) -> mpf:
-    """Return the value of a polynomial, the constant coefficient being the first."""
-    total = 0 * x
-    for c in reversed(polynomial):
-        total = total * x + c
-    return total
-
-
-def _next(polynomial: list[int], n: int) -> list[int]:
-    """Return the coefficients of ``P' + n x P``, the constant one first."""
-    longer = [0, *(n * c for c in polynomial)]
-    for power, c in enumerate(polynomial[1:], start=1):
-        longer[power - 1] += power * c
-    return longer
-
-
-def _exponential_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
-    """Return ``Q^(n)(u) / n!`` of ``Q = -ln u``, which is ``(-1/u)^n / n``."""
-    return [x, *((-1 / u) ** n / n for n in range(1, degree + 1))]
-
-
-def _half_normal_survival(x: Any) -> Any:
-    """Return an interval around ``erfc(x / sqrt 2)``."""
-    from hockeystick.numerics.multiprecision import iv
-
-    return erfc(x / iv.sqrt(iv.mpf(2)))
-
-
-def _exponential_survival(x: Any) -> Any:
-    """Return an interval around ``exp(-x)``."""
-    from hockeystick.numerics.multiprecision import iv
-
-    return iv.exp(-x)
-
-
-def _exponential_inverse(u: mpf) -> mpf:
-    """Return ``-ln u``."""
-    return -u.context.log(u)
-
-
 HALF_NORMAL: Final = Law(
-    "half normal", _half_normal_survival, _half_normal_inverse, _half_normal_taylor
+    lambda x: erfc(x / iv.sqrt(iv.mpf(2))), _half_normal_inverse, _half_normal_taylor
 )
 EXPONENTIAL: Final = Law(
-    "exponential", _exponential_survival, _exponential_inverse, _exponential_taylor
+    lambda x: iv.exp(-x),
+    lambda u: -mp.log(u),
+    lambda u, x, degree: [x, *((-1 / u) ** n / n for n in range(1, degree + 1))],
 )

@@ -34,40 +34,12 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.precision.profiles import exact
+from hockeystick.precision.lines import gauss_legendre
+from hockeystick.precision.profiles import exact, uncancelled
 
 # The largest radius that the bound of the growth is used for: below pi/4.
 REACH: Final = 0.75
 _RATIO: Final = 3.0
-# Bits beyond those asked for.
-_GUARD: Final = 40
-_MOST: Final = 20_000
-
-
-class _Pair(NamedTuple):
-    """A pair of dimension n, with ``a = e/2`` and kappa; a float of ``a`` proves nothing."""
-
-    dimension: int
-    half: mpf
-    kappa: mpf
-
-    def density(self, t: mpf, side: int) -> mpf:
-        """Return ``exp(psi)``, of P (side 1) or of Q (-1)."""
-        grown = mp.exp(t)
-        fallen = 1 / grown
-        inverse = 2 / (grown + fallen)
-        slant = side * self.half * (grown - fallen) * inverse / 2
-        rest = self.kappa + inverse * inverse
-        return mp.exp(slant) * inverse ** (self.dimension - 1) * rest
-
-    def growth(self, centre: float, radius: float, side: int) -> float:
-        """Return G."""
-        half, n = float(self.half), self.dimension
-        square = math.cosh(centre) ** -2
-        slope = abs(side * half * square - (n - 1) * math.tanh(centre))
-        near = (math.exp(-radius) * math.cos(radius)) ** 2
-        bend = square * (2.0 * half + n - 1) / (2.0 * near)
-        return (slope + (bend * radius) + 2.0) * radius * (1.0 + 1e-9)
 
 
 def kappa_of(dimension: int, half: mpf) -> mpf:
@@ -83,8 +55,10 @@ def kappa_of(dimension: int, half: mpf) -> mpf:
         while True:
             start = last - steps
             if start <= Fraction(1, 2):
-                low = high = _least_ratio(dimension, half)
-                start = Fraction(dimension % 2, -2)
+                # K_(1/2)/K_(-1/2) is 1; of even dimensions it begins with K_1/K_0.
+                odd = dimension % 2
+                low = high = mp.one if odd else mp.besselk(1, half) / mp.besselk(0, half)
+                start = Fraction(-odd, 2)
             else:
                 low = max(mp.one, 2 * exact(start) / half)
                 high = 2 * exact(start) / half + min(mp.one, half / (2 * exact(start - 1)))
@@ -94,51 +68,6 @@ def kappa_of(dimension: int, half: mpf) -> mpf:
             if high - low <= low * mp.eps * 64:
                 return (dimension - 1) / half * (low + high) / 2
             steps *= 2
-
-
-def _least_ratio(dimension: int, half: mpf) -> mpf:
-    """Return ``K_1/K_0``, or ``K_(1/2)/K_(-1/2) = 1`` in odd dimensions."""
-    return mp.one if dimension % 2 else mp.besselk(1, half) / mp.besselk(0, half)
-
-
-def multivariate_laplace_delta(epsilon: mpf, distance: Fraction, dimension: int) -> mpf:
-    """Return ``P(L > eps) - e^eps Q(L > eps)`` at any real epsilon, for n >= 2."""
-    if epsilon < 0:
-        mirrored = multivariate_laplace_delta(-epsilon, distance, dimension)
-        return -mp.expm1(epsilon) + mp.exp(epsilon) * mirrored
-    return _delta(epsilon, distance, dimension, mp.prec)
-
-
-@lru_cache(maxsize=4096)
-def _delta(epsilon: mpf, distance: Fraction, dimension: int, precision: int) -> mpf:
-    """Return the profile at an epsilon >= 0, to a number of bits."""
-    with mp.workprec(precision):
-        if epsilon >= exact(distance):
-            return mp.zero
-        extra = _GUARD
-        while True:
-            with mp.extraprec(extra):
-                own, value = _difference(epsilon, distance, dimension)
-                enough = value > 0 and mp.mag(own) - mp.mag(value) < extra - _GUARD // 2
-            if enough or extra > _MOST:
-                return +max(value, mp.zero)
-            extra *= 2
-
-
-def _difference(epsilon: mpf, distance: Fraction, dimension: int) -> tuple[mpf, mpf]:
-    """Return ``P(L > eps)`` and ``P(L > eps) - e^eps Q(L > eps)``."""
-    pair, total = _total(distance, dimension, mp.prec)
-    start = mp.atanh(epsilon / exact(distance))
-    own = _above(pair, start, 1)
-    return own / total, (own - mp.exp(epsilon) * _above(pair, start, -1)) / total
-
-
-@lru_cache(maxsize=64)
-def _total(distance: Fraction, dimension: int, precision: int) -> tuple[_Pair, mpf]:
-    """Return the pair and the integral of ``exp(psi)``, to a number of bits."""
-    half = exact(distance) / 2
-    pair = _Pair(dimension, half, kappa_of(dimension, half))
-    return pair, _above(pair, mp.zero, 1) + _above(pair, mp.zero, -1)
 
 
 def peak(dimension: int, half: float, kappa: float) -> float:
@@ -152,124 +81,144 @@ def peak(dimension: int, half: float, kappa: float) -> float:
     return low
 
 
-def _above(pair: _Pair, start: mpf, side: int) -> mpf:
-    """Return the integral of ``exp(psi)`` above a start >= 0, from the peak to either side."""
-    top = peak(pair.dimension, float(pair.half), float(pair.kappa)) if side > 0 else 0.0
-    first = max(start, mp.mpf(top))
-    total = _upwards(pair, first, side)
-    return total if first == start else total + _downwards(pair, first, start, total)
+def multivariate_laplace_delta(epsilon: mpf, distance: Fraction, dimension: int) -> mpf:
+    """Return ``P(L > eps) - e^eps Q(L > eps)`` at any real epsilon, for n >= 2."""
+    if epsilon < 0:
+        mirrored = multivariate_laplace_delta(-epsilon, distance, dimension)
+        return -mp.expm1(epsilon) + mp.exp(epsilon) * mirrored
+    return _delta(epsilon, distance, dimension, mp.prec)
 
 
-def _upwards(pair: _Pair, start: mpf, side: int) -> mpf:
-    """Return the integral above a start at or above the peak."""
-    rule = _rule()
-    at, total, half = start, mp.zero, REACH / _RATIO
-    while True:
-        last = _last(pair, at, side, rule)
-        if last is not None:
-            return total + last
-        half = _half(pair, at, half, side, rule)
-        total += _piece(pair, at + half, mp.mpf(half), side, rule)
-        at += 2 * half
-        t = float(at)
-        # (n-1) tanh t -+ a/cosh^2 t rises with t, and is less than the slope.
-        slope = (pair.dimension - 1) * math.tanh(t)
-        slope -= max(side, 0) * float(pair.half) * math.cosh(t) ** -2
-        if slope > 1e-9 * pair.dimension:
-            left = pair.density(at, side) / (slope * (1.0 - 1e-6))
-            if left <= total * mp.eps:
-                return total
+@lru_cache(maxsize=4096)
+def _delta(epsilon: mpf, distance: Fraction, dimension: int, precision: int) -> mpf:
+    """Return the profile at an epsilon >= 0, to a number of bits."""
+
+    def difference() -> tuple[mpf, mpf]:
+        p, q, total = _densities(distance, dimension, mp.prec)
+        start = mp.atanh(epsilon / exact(distance))
+        own = p.above(start)
+        return own / total, (own - mp.exp(epsilon) * q.above(start)) / total
+
+    with mp.workprec(precision):
+        return mp.zero if epsilon >= exact(distance) else uncancelled(difference, extra=40)
 
 
-def _downwards(pair: _Pair, start: mpf, end: mpf, known: mpf) -> mpf:
-    """Return the integral of P below the peak and above an end, as far as it counts."""
-    rule = _rule()
-    at, total, half = start, mp.zero, REACH / _RATIO
-    while at > end and (at - end) * pair.density(at, 1) > (total + known) * mp.eps:
-        half = _half(pair, at, -half, 1, rule)
-        width = min(mp.mpf(half), (at - end) / 2)
-        total += _piece(pair, at - width, width, 1, rule)
-        at -= 2 * width
-    return total
-
-
-class _Rule(NamedTuple):
-    """A Gauss rule, and the logarithm of the growth up to which it keeps mpmath's digits."""
-
-    nodes: tuple[tuple[mpf, mpf], ...]
-    growth: float
-
-
-def _rule() -> _Rule:
-    """Return the rule for mpmath's precision."""
-    log_accuracy = mp.prec * math.log(2.0)
+@lru_cache(maxsize=64)
+def _densities(
+    distance: Fraction, dimension: int, precision: int
+) -> tuple[_Density, _Density, mpf]:
+    """Return P and Q, and the integral of ``exp(psi)``, to a number of bits."""
+    half = exact(distance) / 2
+    kappa = kappa_of(dimension, half)
+    log_accuracy = precision * math.log(2.0)
     growth = log_accuracy / 2.3
-    count = math.ceil((4.0 / 3.0 * growth + log_accuracy + 2.0) / (2.0 * math.log(_RATIO)))
-    return _Rule(_nodes(count, mp.prec), growth)
+    half_count = math.ceil((4.0 / 3.0 * growth + log_accuracy + 2.0) / (4.0 * math.log(_RATIO)))
+    nodes = list(zip(*gauss_legendre(2 * half_count, precision), strict=True))
+    p, q = (_Density(dimension, half, kappa, side, nodes, growth) for side in (1, -1))
+    return p, q, p.above(mp.zero) + q.above(mp.zero)
 
 
-def _half(pair: _Pair, at: mpf, half: float, side: int, rule: _Rule) -> float:
-    """Return half the width of the next piece, up (or for a width < 0 down) from a point."""
-    way = math.copysign(1.0, half)
-    width = min(1.5 * abs(half), REACH / _RATIO)
-    while pair.growth(float(at) + way * width, _RATIO * width, side) > rule.growth:
-        width *= 0.8
-    return width
+class _Density(NamedTuple):
+    """``exp(psi)`` of dimension n, with ``a = e/2`` and kappa, of P (side 1) or of Q (-1).
 
-
-def _piece(pair: _Pair, centre: mpf, half: mpf, side: int, rule: _Rule) -> mpf:
-    """Return the integral over one piece."""
-    values = (w * pair.density(centre + half * x, side) for x, w in rule.nodes)
-    return half * mp.fsum(values)
-
-
-def _last(pair: _Pair, at: mpf, side: int, rule: _Rule) -> mpf | None:
-    """Return all that is left by one sum over ``y = pi/2 - arcsin T``, if that is good enough.
-
-    There the density is ``exp(+-a cos y) sin^(n-2) y (kappa + sin^2 y)``, an entire function. For
-    ``|z| <= Y = 2 H`` it is at most ``exp(a cosh Y) sinh^(n-2) Y (kappa + sinh^2 Y)``, with
-    ``exp(-a cos Y)`` in place of the first factor under Q, and between 0 and H at least
-    ``exp(a cos H)``, or ``exp(-a)``, times ``kappa (y sin(H)/H)^(n-2)``.
+    A Gauss rule, in pairs (1 + node, weight), keeps all digits up to the logarithm of the growth.
     """
-    if at < 1.0:
-        return None
-    n, half, kappa = pair.dimension, float(pair.half), float(pair.kappa)
-    end = 2 * mp.atan(mp.exp(-at))
-    h = float(end)
-    steep = math.cosh(2.0 * h) - math.cos(h) if side > 0 else 1.0 - math.cos(2.0 * h)
-    growth = half * steep + (n - 2) * math.log(math.sinh(2.0 * h) / math.sin(h))
-    growth += math.log(n - 1) + math.log1p(math.sinh(2.0 * h) ** 2 / kappa)
-    if growth * (1.0 + 1e-9) > 4.0 / 3.0 * rule.growth:
-        return None
-    total = mp.zero
-    for x, w in rule.nodes:
-        y = end / 2 * (1 + x)
-        square = mp.sin(y) ** 2
-        term = mp.exp(side * pair.half * mp.cos(y)) * (pair.kappa + square)
-        total += w * term * square ** (mp.mpf(n - 2) / 2)
-    return end / 2 * total
 
+    dimension: int
+    half: mpf
+    kappa: mpf
+    side: int
+    nodes: list[tuple[mpf, mpf]]
+    most_growth: float
 
-@lru_cache(maxsize=32)
-def _nodes(count: int, precision: int) -> tuple[tuple[mpf, mpf], ...]:
-    """Return the nodes and weights of a Gauss rule on [-1, 1], by Newton's method."""
-    found = []
-    for k in range(count):
-        x = mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (count + mp.mpf(1) / 2))
-        for _ in range(int(math.log2(precision)) + 4):
-            value, slope = _legendre(count, x)
-            step = value / slope
-            x -= step
-            if abs(step) < mp.eps:
-                break
-        slope = _legendre(count, x)[1]
-        found.append((x, 2 / ((1 - x * x) * slope * slope)))
-    return tuple(found)
+    def at(self, t: mpf) -> mpf:
+        """Return the density."""
+        grown = mp.exp(t)
+        fallen = 1 / grown
+        inverse = 2 / (grown + fallen)
+        slant = self.side * self.half * (grown - fallen) * inverse / 2
+        rest = self.kappa + inverse * inverse
+        return mp.exp(slant) * inverse ** (self.dimension - 1) * rest
 
+    def growth(self, centre: float, radius: float) -> float:
+        """Return G."""
+        half, n = float(self.half), self.dimension
+        square = math.cosh(centre) ** -2
+        slope = abs(self.side * half * square - (n - 1) * math.tanh(centre))
+        near = (math.exp(-radius) * math.cos(radius)) ** 2
+        bend = square * (2.0 * half + n - 1) / (2.0 * near)
+        return (slope + (bend * radius) + 2.0) * radius * (1.0 + 1e-9)
 
-def _legendre(count: int, x: mpf) -> tuple[mpf, mpf]:
-    """Return the Legendre polynomial of a degree and its derivative."""
-    before, value = mp.one, x
-    for k in range(2, count + 1):
-        before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
-    return value, count * (before - x * value) / (1 - x * x)
+    def above(self, start: mpf) -> mpf:
+        """Return the integral above a start >= 0, from the peak to either side."""
+        top = peak(self.dimension, float(self.half), float(self.kappa)) if self.side > 0 else 0.0
+        first = max(start, mp.mpf(top))
+        total = self._upwards(first)
+        return total if first == start else total + self._downwards(first, start, total)
+
+    def _upwards(self, start: mpf) -> mpf:
+        """Return the integral above a start at or above the peak."""
+        at, total, half = start, mp.zero, REACH / _RATIO
+        while True:
+            last = self._last(at)
+            if last is not None:
+                return total + last
+            half = self._half_width(at, half)
+            total += self._piece(at + half, mp.mpf(half))
+            at += 2 * half
+            t = float(at)
+            # (n-1) tanh t -+ a/cosh^2 t rises with t, and is less than the slope.
+            slope = (self.dimension - 1) * math.tanh(t)
+            slope -= max(self.side, 0) * float(self.half) * math.cosh(t) ** -2
+            if slope > 1e-9 * self.dimension:
+                left = self.at(at) / (slope * (1.0 - 1e-6))
+                if left <= total * mp.eps:
+                    return total
+
+    def _downwards(self, start: mpf, end: mpf, known: mpf) -> mpf:
+        """Return the integral below the peak and above an end, as far as it counts."""
+        at, total, half = start, mp.zero, REACH / _RATIO
+        while at > end and (at - end) * self.at(at) > (total + known) * mp.eps:
+            half = self._half_width(at, -half)
+            width = min(mp.mpf(half), (at - end) / 2)
+            total += self._piece(at - width, width)
+            at -= 2 * width
+        return total
+
+    def _half_width(self, at: mpf, half: float) -> float:
+        """Return half the width of the next piece, up (or for a width < 0 down) from a point."""
+        way = math.copysign(1.0, half)
+        width = min(1.5 * abs(half), REACH / _RATIO)
+        while self.growth(float(at) + way * width, _RATIO * width) > self.most_growth:
+            width *= 0.8
+        return width
+
+    def _piece(self, centre: mpf, half: mpf) -> mpf:
+        """Return the integral over one piece."""
+        return half * mp.fsum(w * self.at(centre + half * (x - 1)) for x, w in self.nodes)
+
+    def _last(self, at: mpf) -> mpf | None:
+        """Return all that is left by one sum over ``y = pi/2 - arcsin T``, if that is good enough.
+
+        There the density is ``exp(+-a cos y) sin^(n-2) y (kappa + sin^2 y)``, an entire function.
+        For ``|z| <= Y = 2 H`` it is at most ``exp(a cosh Y) sinh^(n-2) Y (kappa + sinh^2 Y)``, with
+        ``exp(-a cos Y)`` in place of the first factor under Q, and between 0 and H at least
+        ``exp(a cos H)``, or ``exp(-a)``, times ``kappa (y sin(H)/H)^(n-2)``.
+        """
+        if at < 1.0:
+            return None
+        n, half, kappa = self.dimension, float(self.half), float(self.kappa)
+        end = 2 * mp.atan(mp.exp(-at))
+        h = float(end)
+        steep = math.cosh(2.0 * h) - math.cos(h) if self.side > 0 else 1.0 - math.cos(2.0 * h)
+        growth = half * steep + (n - 2) * math.log(math.sinh(2.0 * h) / math.sin(h))
+        growth += math.log(n - 1) + math.log1p(math.sinh(2.0 * h) ** 2 / kappa)
+        if growth * (1.0 + 1e-9) > 4.0 / 3.0 * self.most_growth:
+            return None
+        total = mp.zero
+        for x, w in self.nodes:
+            y = end / 2 * x
+            square = mp.sin(y) ** 2
+            term = mp.exp(self.side * self.half * mp.cos(y)) * (self.kappa + square)
+            total += w * term * square ** (mp.mpf(n - 2) / 2)
+        return end / 2 * total

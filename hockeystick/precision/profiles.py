@@ -1,4 +1,4 @@
-"""Privacy profiles in closed form, and the Gaussian loss on a line."""
+"""Privacy profiles in closed form, and mechanisms with few outputs, to any precision."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from hockeystick.numerics import decimal
-from hockeystick.numerics.multiprecision import mp, mpc, mpf
+from hockeystick.numerics.multiprecision import mp, mpf
 
+# Pairs (loss, probability under P), ascending in the loss.
+AtomList = list[tuple[mpf, mpf]]
 # The number of standard deviations beyond which the tail is below 10^-(10^11), and taken as 0.
 _MOST_DEVIATIONS = 1_000_000
+_NEWTON_STEPS = 10_000
 
 
 def exact(value: float | Fraction) -> mpf:
@@ -108,22 +111,43 @@ def displaced_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf) -> mpf:
         return uncancelled(difference)
 
 
-def gaussian_line(mu: mpf, c: float, step: float, count: int) -> list[mpc]:
-    """Return ``K(z) = mu^2 z (z+1) / 2`` at ``z = c + i k step``."""
-    points = [mp.mpc(c, mp.mpf(step) * k) for k in range(count)]
-    return [mu * mu * z * (z + 1) / 2 for z in points]
+def sinh_normal_delta(epsilon: mpf, rho: Fraction, width: Fraction) -> mpf:
+    """Return the profile of ``A arsinh(N(0, 1/(2 rho)) / A)`` with the means 0 and 1.
 
-
-def laplace_line(end: mpf, c: float, step: float, count: int) -> list[mpc]:
-    """Return ``ln(((1+z) e^(z e) + z e^(-(1+z) e)) / (1 + 2z))`` at ``z = c + i k step``.
-
-    Near 1 the moment loses what ``e^2`` is below 1, which precision makes up for.
+    It is ``Phi(-a sinh(u - v)) - e^eps Phi(-a sinh(u + v))``, ``a = A sqrt(2 rho)``. At the output
+    ``1/2 + A u`` the loss is ``k sinh(2u) - ln(cosh(u + v) / cosh(u - v))`` with ``v = 1/(2A)`` and
+    ``k = rho A^2 sinh(2v)``; it is odd, and increasing where ``rho A^2 >= 1/2``.
     """
-    with mp.extraprec(40 + 2 * max(0, -int(mp.mag(end)))):
-        points = [mp.mpc(c, mp.mpf(step) * k) for k in range(count)]
-        terms = [(1 + z) * mp.exp(z * end) + z * mp.exp(-(1 + z) * end) for z in points]
-        values = [mp.log(term / (1 + 2 * z)) for term, z in zip(terms, points, strict=True)]
-    return [+value for value in values]
+
+    def difference() -> tuple[mpf, mpf]:
+        scale, half = exact(width) * mp.sqrt(2 * exact(rho)), 1 / (2 * exact(width))
+        u = _sinh_normal_threshold(epsilon, rho, width)
+        first = phi(-scale * mp.sinh(u - half))
+        return first, first - scaled_phi(epsilon, -scale * mp.sinh(u + half))
+
+    return uncancelled(difference)
+
+
+def _sinh_normal_threshold(epsilon: mpf, rho: Fraction, width: Fraction) -> mpf:
+    """Return the u at which the loss is epsilon: Newton's method from above, where it is convex.
+
+    What is subtracted is at most half of the first term, so that the root is below
+    ``arsinh(2 eps / k) / 2``.
+    """
+    if epsilon < 0:
+        return -_sinh_normal_threshold(-epsilon, rho, width)
+    half = 1 / (2 * exact(width))
+    sinh, cosh = mp.sinh(2 * half), mp.cosh(2 * half)
+    strength = exact(rho) * exact(width) ** 2 * sinh
+    u = mp.asinh(2 * epsilon / strength) / 2
+    for _ in range(_NEWTON_STEPS):
+        subtracted = 2 * mp.atanh(mp.tanh(u) * mp.tanh(half))
+        excess = strength * mp.sinh(2 * u) - subtracted - epsilon
+        step = excess / (2 * strength * mp.cosh(2 * u) - 2 * sinh / (mp.cosh(2 * u) + cosh))
+        u -= step
+        if abs(step) <= u * mp.eps * 64:
+            break
+    return u
 
 
 def phi(x: mpf) -> mpf:
@@ -160,12 +184,11 @@ def _lost(epsilon: mpf, mu: mpf) -> int:
     return int(2 * max(0, mp.mag(mu), mp.mag(epsilon / mu)))
 
 
-def uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:
-    """Evaluate a difference with as much extra precision as it cancels.
+def uncancelled(difference: Callable[[], tuple[mpf, mpf]], extra: int = 160) -> mpf:
+    """Evaluate a difference with as much extra precision as it cancels, from some bits on.
 
     ``difference`` returns the first term and the difference, which must not be negative.
     """
-    extra = 160
     while True:
         with mp.extraprec(extra):
             first, value = difference()
@@ -173,3 +196,37 @@ def uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:
         if enough or first == 0 or extra > 20_000:
             return +max(value, mp.zero)
         extra *= 2
+
+
+def three_points(epsilon: mpf, nothing: mpf) -> AtomList:
+    """Return ``+-epsilon`` as e^epsilon to 1, and 0 with the probability ``nothing``."""
+    rest = (1 - nothing) / (1 + mp.exp(-epsilon))
+    lost = (-epsilon, rest * mp.exp(-epsilon))
+    won = (epsilon, rest)
+    return [lost, (mp.zero, nothing), won] if nothing else [lost, won]
+
+
+def randomized_response(epsilon: mpf, categories: int) -> AtomList:
+    """Return the atoms of K-ary randomized response: K - 2 of the outputs have loss 0."""
+    small = mp.exp(-epsilon)
+    return three_points(epsilon, (categories - 2) * small / (1 + (categories - 1) * small))
+
+
+def binary_runs(epsilon: mpf, runs: int) -> AtomList:
+    """Return the atoms of the composition of several binary randomized responses of epsilon.
+
+    ``k`` of them are true with binomial probability; the loss is then ``(2k - runs) epsilon``.
+    """
+    odds = mp.exp(epsilon)
+    probability = mp.exp(-runs * mp.log1p(odds))
+    found = []
+    for k in range(runs + 1):
+        found.append(((2 * k - runs) * epsilon, probability))
+        probability = probability * odds * (runs - k) / (k + 1)
+    return found
+
+
+def atomic_delta(atoms: AtomList, epsilon: mpf) -> mpf:
+    """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon: no cancellation."""
+    above = [(loss, p) for loss, p in atoms if loss > epsilon]
+    return mp.fsum(-p * mp.expm1(epsilon - loss) for loss, p in above)

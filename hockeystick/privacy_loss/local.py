@@ -42,8 +42,13 @@ from hockeystick.mechanisms.local.reports import (
 from hockeystick.notions import PureDP
 from hockeystick.numerics import ULP
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision.atoms import AtomList, binary_runs, optimized_unary, randomized_response
-from hockeystick.precision.profiles import exact
+from hockeystick.precision.profiles import (
+    AtomList,
+    binary_runs,
+    exact,
+    randomized_response,
+    three_points,
+)
 from hockeystick.privacy_loss.core.atomic import FewAtoms, ThreePointLoss, kept, read_only_atoms
 from hockeystick.privacy_loss.core.base import (
     Atoms,
@@ -118,7 +123,7 @@ class UnaryEncodingLoss(ThreePointLoss):
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         epsilon = exact(self.epsilon) * (1 + perturbation * ULP)
-        return optimized_unary(epsilon) if self.optimized else binary_runs(epsilon / 2, 2)
+        return three_points(epsilon, mp.mpf(0.5)) if self.optimized else binary_runs(epsilon / 2, 2)
 
 
 @final

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import Context, Decimal
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from hockeystick.numerics import least_reading
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.numerals import at_most
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import as_mpf
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
 
 MORE_THAN: Final = "no attack finds more than"
 _FEWEST_DIGITS: Final = 3
@@ -82,8 +79,6 @@ def up(value: mpf) -> float:
 
 def least_epsilon(delta_at: Callable[[mpf], mpf], delta: float, estimate: float) -> float:
     """Return an epsilon, from the estimate upward, at which a decreasing delta is proven met."""
-    from hockeystick.numerics.multiprecision import mp
-
     goal = as_mpf(least_reading(delta)) * (1 - _MPMATH_ERROR)
     epsilon, slack = max(estimate, 0.0), math.ulp(1.0)
     while delta_at(mp.mpf(epsilon)) > goal:
@@ -94,8 +89,6 @@ def least_epsilon(delta_at: Callable[[mpf], mpf], delta: float, estimate: float)
 
 def root_epsilon(delta_at: Callable[[mpf], mpf], delta: float, stride: float) -> float:
     """Return the approximate epsilon of a decreasing delta; 0 where delta(0) is below."""
-    from hockeystick.numerics.multiprecision import mp
-
     goal = mp.mpf(delta)
     if delta_at(mp.zero) <= goal:
         return 0.0

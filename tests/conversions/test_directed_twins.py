@@ -11,7 +11,7 @@ import pytest
 
 from hockeystick.conversions import by_losses
 from hockeystick.conversions import theorems as t
-from hockeystick.numerics import Ball, decimal, least_reading
+from hockeystick.numerics import Ball, decimal, float_above, least_reading
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DiscreteLaplaceLoss, PrivacyLoss, RandomizedResponseLoss
 from hockeystick.privacy_loss.core.base import CGFEstimate
@@ -129,7 +129,7 @@ def test_exact_numbers_and_their_roots_are_rounded_up_in_both_readings() -> None
     draw = np.random.default_rng(5)
     for _ in range(DRAWS):
         value = Fraction(int(draw.integers(1, 10**9)), int(draw.integers(1, 10**9)))
-        found, root = by_losses.above(value), by_losses.root_up(value)
+        found, root = float_above(value, least_reading), by_losses.root_up(value)
         assert min(Fraction(found), decimal(found)) >= value
         assert found == pytest.approx(float(value), rel=1e-15)
         assert least_reading(root) ** 2 >= value >= Fraction(root) ** 2 * (1 - Fraction(1, 10**14))
@@ -143,10 +143,10 @@ def test_a_quantile_is_one_from_below() -> None:
 
 
 def test_the_mu_of_categories_and_of_integer_noise_is_that_of_the_worst_vertex() -> None:
-    losses = [RandomizedResponseLoss(0.3, 3), RandomizedResponseLoss(2.0, 9)]
-    noise = [DiscreteLaplaceLoss(b, d) for b, d in ((0.7, 2), (2.5, 4), (3.0, 7))]
+    responses = [RandomizedResponseLoss(e, k) for e, k in ((0.3, 3), (2.0, 9), (8.0, 1000))]
+    noise = [DiscreteLaplaceLoss(b, d) for b, d in ((0.7, 2), (2.5, 4), (3.0, 7), (0.5, 7))]
     with mp.workdps(50):
-        for loss in (*losses, *noise):
+        for loss in (*responses, *noise):
             values, own = loss.nodes(0, loss.atoms().loss.size)
             other = [mass * mp.exp(-value) for value, mass in zip(values, own, strict=True)]
             truth = max(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hockeystick.kernels import series
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision import series as twin
+from tests.precision import twins as twin
 
 LIMIT = 4
 

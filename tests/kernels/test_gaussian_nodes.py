@@ -10,7 +10,7 @@ import pytest
 from hockeystick.kernels import sampled_gaussian as kernel
 from hockeystick.kernels import uniform_minorant
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision.lines import sampled_gaussian_nodes
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
 
@@ -28,7 +28,9 @@ def test_the_errors_claimed_for_nodes_bound_the_true_ones(
     first, count, step = -80, 240, 0.1875 if noise > 0.1 else 0.75
     found = kernel.nodes(float(rate), 1.0 / noise, removing, first, count, step)
     with mp.workdps(40):
-        losses, weights = exact_nodes.nodes(rate, reciprocal(noise), removing, first, count, step)
+        losses, weights = sampled_gaussian_nodes(
+            rate, reciprocal(noise), removing, first, count, step
+        )
         for loss, log_weight, loss_error, weight_error, x, w in zip(
             *found, losses, weights, strict=True
         ):

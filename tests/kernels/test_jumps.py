@@ -13,9 +13,9 @@ from scipy.special import log_ndtr, logsumexp
 from hockeystick.kernels import jumps as kernel
 from hockeystick.kernels import near_outputs, sampled_gaussian
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision import jumps as twin
-from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision import lines as twin
 from hockeystick.precision.profiles import reciprocal
+from tests.precision.twins import small_part
 
 Array = NDArray[np.float64]
 DIGITS = 30
@@ -83,7 +83,7 @@ def terms_of(of: Nodes) -> tuple[Array, ...]:
 def exact_terms_of(of: Nodes) -> tuple[list[Any], ...]:
     """Return the exact losses, weights and windows."""
     mu = reciprocal(of.noise)
-    loss, weight = exact_nodes.nodes(of.rate, mu, True, of.first, of.size, of.step)
+    loss, weight = twin.sampled_gaussian_nodes(of.rate, mu, True, of.first, of.size, of.step)
     return loss, weight, *twin.windows(of.first, of.size, of.step, of.edge, of.width)
 
 
@@ -95,7 +95,7 @@ def test_the_small_part_lies_within_its_round_off(nodes: Nodes) -> None:
     )
     with mp.workdps(DIGITS):
         x, weight, lost, kept = exact_terms_of(nodes)
-        truth = twin.small_part(x, weight, lost, kept, nodes.c)
+        truth = small_part(x, weight, lost, kept, nodes.c)
         assert abs(value - truth) <= error
 
 
@@ -120,7 +120,7 @@ def test_the_error_of_the_small_part_covers_that_of_its_inputs(
     with mp.workdps(DIGITS):
         x, lost, kept = ([mp.mpf(float(one)) for one in values] for values in (loss, large, small))
         weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
-        truth = twin.small_part(x, weight, lost, kept, c)
+        truth = small_part(x, weight, lost, kept, c)
     # Each off by all it may be, the way that moves every term up.
     gain = np.exp(small) * np.expm1(c * loss) - np.exp(large)
     moved = log_weight + of_weight * np.where(gain > 0.0, 1.0, -1.0)
@@ -164,7 +164,7 @@ class Case(NamedTuple):
     def sum(self, first: int, count: int, step: float, heights: int = 1) -> list[Any]:
         """Return the sums over exact nodes at heights 0, height, and so on."""
         mu = mp.mpf(self.mu)
-        loss, weight = exact_nodes.nodes(self.p, mu, True, first, count, step)
+        loss, weight = twin.sampled_gaussian_nodes(self.p, mu, True, first, count, step)
         parts = twin.windows(first, count, step, self.edge, self.width)[self.side < 0]
         kept = [mass * mp.exp(part) for mass, part in zip(weight, parts, strict=True)]
         return twin.tilted_line(loss, kept, self.w - 1.0, self.height, heights)

@@ -11,8 +11,8 @@ from hockeystick.kernels import contour_sums, noise_levels, series
 from hockeystick.kernels import shuffled_reports as counts
 from hockeystick.kernels.integer_sums import LANES, add_rounded
 from hockeystick.numerics.multiprecision import mp
-from tests.precision import comparison_runs as twin
 from tests.precision import shuffled_reports as count_twin
+from tests.precision import twins as twin
 
 C, STEP, SIZE = 3.0, 0.5, 40
 

@@ -1,11 +1,8 @@
-"""The precision of mpmath that a user sets, in any thread, changes no answer."""
+"""The precision of mpmath that a user sets changes no answer."""
 
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import mpmath
 import pytest
@@ -15,38 +12,6 @@ from hockeystick.numerics.multiprecision import iv, mp
 from hockeystick.numerics.working_precision import integers_around, interval_bits, working_bits
 
 PLANS = {"closed form": hs.Gaussian(1.5), "atoms": hs.Repeated(hs.RandomizedResponse(0.75), 7)}
-
-
-@contextmanager
-def a_thread_that_sets_the_precision() -> Iterator[None]:
-    """Let another thread change the precision of mpmath's global contexts all the time."""
-    done = threading.Event()
-
-    def loop() -> None:
-        while not done.is_set():
-            with mpmath.mp.workprec(3):
-                mpmath.iv.prec = 3
-                done.wait(1e-3)
-
-    before = mpmath.iv.prec
-    thread = threading.Thread(target=loop)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-        mpmath.iv.prec = before
-
-
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_digits_are_the_same_beside_a_thread_that_sets_mpmaths_precision(
-    plan: hs.Mechanism,
-) -> None:
-    alone = hs.delta(plan, 1.0, digits=12)
-    with a_thread_that_sets_the_precision():
-        beside = [hs.delta(plan, 1.0, digits=12) for _ in range(3)]
-    assert all((one.lower, one.upper) == (alone.lower, alone.upper) for one in beside)
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)

@@ -4,11 +4,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hockeystick.numerics import row_span as inside
 from hockeystick.numerics.row_span import RowSpan, row_span
 
 Matrix = list[list[int]]
@@ -77,9 +75,3 @@ def test_images_are_taken_as_often_as_said() -> None:
     first = [np.array([1, 0, 0, 0, 0, 0], dtype=object)]
     ranks = [row_span(6, first, shifted, rounds) for rounds in (0, 1, 2, 5, 6, 10**15)]
     assert [span.rank for span in ranks if span is not None] == [0, 1, 2, 5, 6, 6]
-
-
-def test_too_much_work_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inside, "_MOST_WORK", 10)
-    rows = [np.array(row, dtype=object) for row in ([1, 2, 3], [4, 5, 6], [7, 8, 10])]
-    assert row_span(3, rows, lambda row: row, 1) is None

@@ -19,7 +19,7 @@ from hockeystick.calibration.filters.measures import (
     one_order_measure,
 )
 from hockeystick.calibration.session.runs import EVALUATING, Costs, Recorder, Runs, unrolled
-from hockeystick.conversions.given import strength
+from hockeystick.conversions.convert import strength
 from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.io.codec import describe, read_description
 from hockeystick.mechanisms import (

@@ -72,7 +72,7 @@ def tensorflow_privacy_epsilon(plan: Mechanism, delta: float) -> Certified:
 
 @final
 class _TensorFlowPrivacy(BoundAccountant):
-    """Mironov's conversion at the best order of the grid, either way."""
+    """Mironov's conversion to epsilon at the best order of the grid."""
 
     name: ClassVar[str] = "tensorflow-privacy-2019"
     summary: ClassVar[str] = "upper bound by 72 orders, as published papers report it"
@@ -86,13 +86,7 @@ class _TensorFlowPrivacy(BoundAccountant):
         return (sum_of_bounds(terms, best) + log_inverse) / best * (1.0 + _OUTWARD)
 
     def delta_upper(self, terms: Terms, epsilon: float) -> float:
-        bounds = [(total(terms, c).value - c * epsilon, c) for c in _orders_less_one(terms)]
-        if not bounds:
-            return 1.0
-        best = min(bounds)[1]
-        moment = sum_of_bounds(terms, best)
-        exponent = moment - best * epsilon + _OUTWARD * (moment + best * epsilon)
-        return math.exp(min(exponent, 0.0)) * (1.0 + _OUTWARD)
+        return 1.0  # asked by nobody
 
 
 def _orders_less_one(terms: Terms) -> list[float]:

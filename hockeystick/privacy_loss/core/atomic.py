@@ -15,8 +15,8 @@ from hockeystick.kernels import long_lines, series
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.precision.atoms import AtomList, delta
-from hockeystick.precision.series import cgf_line
+from hockeystick.precision.lines import cgf_line
+from hockeystick.precision.profiles import AtomList, atomic_delta
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_curve
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -338,7 +338,7 @@ class FewAtoms(AtomicLoss):
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon."""
         with mp.extraprec(_GUARD):
-            value = delta(self.exact_atoms(perturbation), epsilon)
+            value = atomic_delta(self.exact_atoms(perturbation), epsilon)
         return +value
 
 

@@ -14,8 +14,7 @@ import numpy as np
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.precision.atoms import three_points
-from hockeystick.precision.profiles import exact
+from hockeystick.precision.profiles import exact, three_points
 from hockeystick.privacy_loss.bounds.moments import (
     Cumulants,
     FourCumulants,

@@ -20,7 +20,7 @@ from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.precision.atoms import AtomList
+from hockeystick.precision.profiles import AtomList
 from hockeystick.privacy_loss.core.atomic import FewAtoms
 from hockeystick.privacy_loss.core.base import (
     NO_INFINITY_MASS,

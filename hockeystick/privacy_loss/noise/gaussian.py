@@ -13,11 +13,11 @@ from hockeystick.mechanisms import Gaussian, JointGaussian, PrivateCovariance
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.multiprecision import mpc, mpf
+from hockeystick.precision.lines import gaussian_line
 from hockeystick.precision.profiles import (
     displaced_gaussian_delta,
     exact,
     gaussian_delta,
-    gaussian_line,
     reciprocal,
 )
 from hockeystick.privacy_loss.bounds.moments import (

@@ -17,12 +17,14 @@ from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.precision.integer_noise import (
+    bessel_ratios,
     discrete_gaussian_delta,
     discrete_gaussian_nodes,
     discrete_laplace_delta,
     discrete_laplace_nodes,
+    skellam_delta,
+    skellam_nodes,
 )
-from hockeystick.precision.skellam import bessel_ratios, skellam_delta, skellam_nodes
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, by_orders, outward, sixth_power
 from hockeystick.privacy_loss.core.atomic import (
     LOG_LEAST_MASS,

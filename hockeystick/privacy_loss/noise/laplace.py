@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from hockeystick.mechanisms.noise.laplace import Laplace, Staircase
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
-from hockeystick.precision.atoms import AtomList, three_points
-from hockeystick.precision.profiles import exact, laplace_line, reciprocal
+from hockeystick.precision.lines import laplace_line
+from hockeystick.precision.profiles import AtomList, exact, reciprocal, three_points
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.atomic import ThreePointLoss, log_values
 from hockeystick.privacy_loss.core.base import (

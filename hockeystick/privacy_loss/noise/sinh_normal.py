@@ -46,8 +46,7 @@ from hockeystick.mechanisms.noise.gaussian import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.precision.profiles import exact
-from hockeystick.precision.sinh_normal import sinh_normal_delta
+from hockeystick.precision.profiles import exact, sinh_normal_delta
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, by_orders, sixth_power
 from hockeystick.privacy_loss.core.base import (
     Array,

@@ -25,9 +25,9 @@ import numpy as np
 
 from hockeystick.kernels import fixed_size_gaussian, uniform_minorant
 from hockeystick.numerics import ULP, Ball, decimal
-from hockeystick.numerics.multiprecision import mpc, mpf
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.precision.fixed_size_gaussian import cgf_line, gauss_legendre
+from hockeystick.precision.lines import fixed_size_gaussian_line, gauss_legendre
 from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import (
     OUTWARD,
@@ -89,7 +89,7 @@ _SURE: Final = -14.0
 def _gauss_legendre(order: int) -> tuple[Array, Array]:
     """Return ``1 + node`` and the weights, each rounded from more digits."""
     with working_digits(20):
-        offset, weight = gauss_legendre(order)
+        offset, weight = gauss_legendre(order, mp.prec)
     return np.array(offset, dtype=np.float64), np.array(weight, dtype=np.float64)
 
 
@@ -294,7 +294,7 @@ class PanelRule:
             return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        return cgf_line(
+        return fixed_size_gaussian_line(
             self.loss.rate,
             reciprocal(self.loss.noise_multiplier),
             list(zip(self.starts.tolist(), self.halves.tolist(), strict=True)),

@@ -13,8 +13,8 @@ import numpy as np
 from hockeystick.kernels import jumps, near_outputs, sampled_gaussian, uniform_minorant
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
+from hockeystick.precision import lines
 from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
-from hockeystick.precision.series import cgf_line
 from hockeystick.privacy_loss.bounds.moments import (
     Cumulants,
     MinorantDecay,
@@ -398,14 +398,14 @@ class Trapezoid:
 
     def precise_nodes(self) -> tuple[list[mpf], list[mpf]]:
         """Return losses and weights by mpmath, to its precision."""
-        from hockeystick.precision import sampled_gaussian
-
         of = self.loss
         mu = reciprocal(of.noise_multiplier)
-        return sampled_gaussian.nodes(of.rate, mu, of.removing, self.first, self.nodes, self.step)
+        return lines.sampled_gaussian_nodes(
+            of.rate, mu, of.removing, self.first, self.nodes, self.step
+        )
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        return cgf_line(*self.precise_nodes(), c, step, count)
+        return lines.cgf_line(*self.precise_nodes(), c, step, count)
 
 
 @final
@@ -435,12 +435,10 @@ class NearTrapezoid(Trapezoid):
         return real, imag, values[2] + slack * missing[2] + ULP * np.hypot(real, imag)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        from hockeystick.precision import jumps
-
         of, (loss, weight) = self.loss, self.precise_nodes()
-        _, log_kept = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
+        _, log_kept = lines.windows(self.first, self.nodes, self.step, of.edge, of.width)
         kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
-        return [mp.log(value) for value in jumps.tilted_line(loss, kept, c, step, count)]
+        return [mp.log(value) for value in lines.tilted_line(loss, kept, c, step, count)]
 
 
 def edge_at(threshold: float, p: float, mu: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.numerics import ULP
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff, complement
 from hockeystick.tradeoffs.functions.closed_forms import MU
@@ -167,8 +168,6 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
     @cached_property
     def _corner(self) -> _Corner:
         """The corners a* and b*, and ``1 - a* - b* = p (1 - 2 a*)``."""
-        from hockeystick.numerics.multiprecision import mp
-
         with working_digits(50):
             p = mp.mpf(self.rate)
             first = mp.ncdf(-mp.mpf(self.mu) / 2)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.profiles.renyi_curve import (
@@ -17,10 +18,6 @@ from hockeystick.tradeoffs.profiles.renyi_curve import (
     response_moment,
 )
 from hockeystick.tradeoffs.reading import DIGITS, least_epsilon, up
-
-if TYPE_CHECKING:
-    from mpmath import mpf
-
 
 _COARSE_TOLERANCE: Final = 1e-2
 _SEARCH_TOLERANCE: Final = 1e-5
@@ -60,8 +57,6 @@ class SingleOrderBound:
 
     def delta(self, curve: RenyiCurve, epsilon: mpf) -> mpf:
         """Return the proven bound of delta at this epsilon, to mpmath's precision; at most 1."""
-        from hockeystick.numerics.multiprecision import mp
-
         c = mp.mpf(self.c)
         moment = curve.moment_at(c)
         if self.response_epsilon is None:
@@ -78,8 +73,6 @@ class SingleOrderBound:
 
 def delta_by_orders(curve: RenyiCurve, epsilon: float) -> float:
     """Return the least upper bound of delta by a single order of the curve, rounded up."""
-    from hockeystick.numerics.multiprecision import mp
-
     if epsilon == math.inf:
         return 0.0
     with working_digits(_digits(curve)):
@@ -127,8 +120,6 @@ def _certified_epsilon(
     curve: RenyiCurve, bound: SingleOrderBound, epsilon: float, delta: float
 ) -> float:
     """Return a proven epsilon of a bound, or of its order's Canonne-Kamath-Steinke bound."""
-    from hockeystick.numerics.multiprecision import mp
-
     if bound.delta(curve, mp.mpf(epsilon)) > delta * (1.0 + 1e-9):
         bound = SingleOrderBound(bound.c, math.inf)
     return least_epsilon(lambda e: bound.delta(curve, e), delta, epsilon)
@@ -232,8 +223,6 @@ def _small_response(c: float, moment: float) -> float:
 
 def _refined_response(c: mpf, moment: mpf, response_epsilon: mpf) -> mpf:
     """Return the root by Newton's method, rounded up, to mpmath's precision."""
-    from hockeystick.numerics.multiprecision import mp
-
     for _ in range(_NEWTON_STEPS):
         own, far = mp.exp(-response_epsilon), mp.exp(-(2 * c + 1) * response_epsilon)
         slope = c + own / (1 + own) - (2 * c + 1) * far / (1 + far)

@@ -15,8 +15,7 @@ import hockeystick as hs
 from hockeystick.notions import FDP
 from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.rounding import float_down, float_up
-from hockeystick.precision import jumps
-from hockeystick.precision import series as twin
+from hockeystick.precision.lines import tilted_line
 from hockeystick.privacy_loss import (
     CellLoss,
     DominatedLoss,
@@ -30,6 +29,7 @@ from hockeystick.privacy_loss.core.cell_loss import cells_of, log_e2, log_psi
 from hockeystick.privacy_loss.core.mixtures import log_sum, observed_mixture
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, discrete_tradeoff
+from tests.precision.twins import mgf_line
 
 
 def test_an_order_without_a_moment_is_not_bounded() -> None:
@@ -269,7 +269,7 @@ def test_the_claimed_error_covers_that_of_its_inputs(
     found = line(*moved, full * of_loss, full * of_weight, c, step, count)
     with mp.workdps(DIGITS):
         weight = [mp.exp(one) for one in exactly(log_weight)]
-        exact = jumps.tilted_line if tilted else twin.mgf_line
+        exact = tilted_line if tilted else mgf_line
         worst = max(shares(found, exact(exactly(loss), weight, c, step, count)))
     assert 0.005 < worst <= 1.0
 

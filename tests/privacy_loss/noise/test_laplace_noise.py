@@ -9,7 +9,7 @@ import pytest
 
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.multivariate_laplace import kappa_of
-from hockeystick.precision.sinh_normal import sinh_normal_delta
+from hockeystick.precision.profiles import sinh_normal_delta
 from hockeystick.privacy_loss import LaplaceLoss, MultivariateLaplaceLoss, SinhNormalLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, exact_edges
 

@@ -24,7 +24,7 @@ from hockeystick.privacy_loss.bounds.shifted_interpolation import (
 from hockeystick.privacy_loss.sampling.random_allocation import allocated
 from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _masses
 from hockeystick.privacy_loss.training import _probability_alone
-from tests.precision import doubling as twin
+from tests.precision import twins as twin
 
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
 BACK = Shifts(0, 2)

@@ -10,7 +10,7 @@ import hockeystick as hs
 from hockeystick.accountants.contour import Contour
 from hockeystick.kernels import fixed_size_gaussian as kernel
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
-from hockeystick.precision import fixed_size_gaussian as reference
+from hockeystick.precision.lines import gauss_legendre
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss import CellLoss, FixedSizeGaussianLoss, GaussianLoss
 from hockeystick.privacy_loss.core.base import Atoms, dominating_pair
@@ -173,7 +173,7 @@ def test_the_bound_of_the_integrand_holds_in_a_box_and_is_near_in_a_small_one() 
 
 def test_the_quadrature_of_a_panel_errs_less_than_its_bound() -> None:
     p, mu, c, count = 0.1, 1.3, 3.0, 6
-    offset, weight = (np.array(one, dtype=float) for one in reference.gauss_legendre(count))
+    offset, weight = (np.array(one, dtype=float) for one in gauss_legendre(count, mp.prec))
     for start, half in ((0.0, 0.5), (3.0, 0.7)):
         with mp.workdps(30):
 

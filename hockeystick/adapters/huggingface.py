@@ -29,10 +29,8 @@ except ModuleNotFoundError as error:
 
 __all__ = ["PrivateSteps", "PrivateTrainer"]
 
-# Of a batch's own examples, before noise.
 _NOT_PRIVATE: Final = ("loss", "train_loss", "grad_norm")
 _SPENT: Final = "privacy.json"
-# What a private step does not do otherwise.
 _USUAL: Final[Mapping[str, Any]] = {
     "gradient_accumulation_steps": 1,
     "fp16": False,
@@ -106,7 +104,6 @@ class PrivateSteps:
         return Batches(self.private, self._give)
 
     def _give(self, batch: Batch) -> Any:
-        """Return the model's inputs of a batch, perhaps of no rows."""
         self._batch = batch
         return (batch.examples or without_rows(self.private.loader.one_example()))[0]
 
@@ -120,7 +117,6 @@ class PrivateSteps:
         raise IncompatibleError("a private run goes on by counting=, not by resume_from_checkpoint")
 
     def log(self, logs: dict[str, float], *given: Any) -> None:
-        """Log the epsilon of the steps that ran, and no loss of a batch."""
         if self.private is not None:
             logs = {name: value for name, value in logs.items() if name not in _NOT_PRIVATE}
             logs |= {"epsilon": self.private.spent(self.delta).upper, "delta": self.delta}

@@ -27,13 +27,12 @@ from torch.utils.data import DataLoader
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop import Account, Indices, bits, numbers
-from hockeystick.adapters.torch._noise import all_keyed
+from hockeystick.adapters.torch._noise import Tensors, all_keyed
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import length_of
 from hockeystick.release.samplers import Bits, uniform_integers
 
 Row = tuple[Any, ...]
-Tensors = dict[str, Any]
 _LENGTH: Final = whole_numbers("L", 1, (8, 4096))
 _A_ROW: Final = "a tensor, a tuple of tensors or a mapping by names of arguments for each example"
 _ONE: Final = "given one example at a time, and return tensors whose length is 1"

@@ -188,8 +188,8 @@ def check_stepping(optimizer: Any, *, released: bool) -> None:
 
 def are_of(optimizer: Any, model: Any) -> bool:
     """Return whether an optimizer has parameters of a model, unlike that of a copy."""
-    own = set(map(id, model.parameters()))
-    return any(id(one) in own for group in optimizer.param_groups for one in group["params"])
+    given = {id(one) for group in optimizer.param_groups for one in group["params"]}
+    return any(id(one) in given for one in model.parameters())
 
 
 @final

@@ -8,15 +8,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any, Final
 from unittest.mock import patch
 
 import torch
 from torch import nn
-from torch.func import functional_call, grad_and_value, vmap
+from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parametrize
 from torch.utils import _pytree as trees
+from torch.utils import checkpoint
 
 from hockeystick.adapters.torch._factors import (
     Call,
@@ -47,13 +49,18 @@ _OF_TORCH_FUNC: Final = (
     "Batching rule",
 )
 _RECURRENT: Final = (nn.RNNBase, nn.RNNCellBase)
+# In place of parts of torch's, keep activations: what a microbatch has of them is little enough.
+_CHECKPOINTS: Final[dict[str, Any]] = {
+    "CheckpointFunction": SimpleNamespace(apply=lambda function, _, *places: function(*places)),
+    "_checkpoint_without_reentrant_generator": lambda *_, **__: iter((None,)),
+}
 _BY_VALUES: Final = (
     "the model or loss_fn decides by the values of a tensor (if, .item(), a packed sequence): "
     "single gradients are taken of all examples at once; use torch.where, or masks"
 )
 _NOT_TAKEN: Final = (
-    "the model or loss_fn does what torch.func takes no single gradients of, such as activation "
-    "checkpointing, an autograd.Function without setup_context, or a write in place"
+    "the model or loss_fn does what torch.func takes no single gradients of, such as an "
+    "autograd.Function without setup_context, or a write in place"
 )
 _CACHED: Final = "private.step runs outside torch.nn.utils.parametrize.cached(): gradients get lost"
 _TAKEN_OUT: Final = (
@@ -126,20 +133,18 @@ def individual(
     """Return the examples' gradients by the parameters, and the sum of their losses.
 
     They are in rows, those of chosen layers in factors; or, by batch, the gradient of that sum.
-    Nothing of a microbatch is there for the next one. ``alone``: always of a single example, with
-    nothing that takes several together.
+    ``alone``: always of a single example, with nothing that takes several together.
     """
     if not chunk:
-        of_none = torch.zeros_like if by_batch else _no_rows
-        return {name: of_none(value) for name, value in params.items()}, 0.0
-    loss = _loss(model, loss_fn, list(params), kept, layers)
+        none = {name: value.new_zeros((0, *value.shape)) for name, value in params.items()}
+        return {n: one.sum(dim=0) if by_batch else Rows(one) for n, one in none.items()}, 0.0
+    of_one = partial(_loss(model, loss_fn, list(params), kept, layers), layers.probes)
     each = partial(vmap, in_dims=(None, *(0 for _ in chunk)), randomness="different")
 
     def of_all(*given: Any) -> Any:
-        losses, seen = each(partial(loss, layers.probes))(*given)
+        losses, seen = each(of_one)(*given)
         return losses.sum(), seen
 
-    of_one = partial(loss, layers.probes)
     taken = grad_and_value(of_all if by_batch else of_one, has_aux=True)
     taken = taken if by_batch or alone else each(taken)
     alone = alone and not by_batch
@@ -148,10 +153,14 @@ def individual(
     try:
         with _apart(model, loss_fn, params | kept):
             found, (losses, seen) = taken(leaves, *given)
-            _check_all_taken(model, losses)
+            if losses.requires_grad:
+                own = [one for one in model.parameters() if one.requires_grad]
+                past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
+                if any(one is not None for one in past):
+                    raise IncompatibleError(_TAKEN_OUT)
         if alone:
             found, seen = (list(map(_unsqueezed, several)) for several in (found, seen))
-        found = list(map(_in_single_precision, found))
+        found = list(map(in_single_precision, found))
         sums, probed = dict(zip(params, found, strict=False)), found[len(params) :]
         parts = sums if by_batch else layers.parts(sums, probed, seen)
         return parts, losses.detach().sum()
@@ -163,14 +172,15 @@ def individual(
 def outputs_of(model: Any, params: Tensors, kept: Tensors, inputs: Any, size: int | None) -> Any:
     """Return a model's outputs without gradients, each example's as ``individual`` has it."""
 
-    def one(example: Any) -> Any:
+    def one(zero: Any, example: Any) -> Any:
         found = functional_call(together, given, (trees.tree_map(_unsqueezed, example),))
-        return trees.tree_map(lambda part: part.squeeze(0) if part.dim() else part, found)
+        return zero, trees.tree_map(lambda part: part.squeeze(0) if part.dim() else part, found)
 
     together, given = _WithLoss(model, None), {f"model.{n}": v for n, v in (params | kept).items()}
+    # Inside a gradient, be it of nothing, torch takes recurrent layers apart, which vmap has to.
+    each = vmap(grad(one, has_aux=True), (None, 0), randomness="different")
     with _apart(model, None, params | kept), torch.no_grad():
-        each = vmap(one, randomness="different")
-        found = [each(*chunk) for chunk in chunks((inputs,), size)]
+        found = [each(torch.zeros(()), *chunk)[1] for chunk in chunks((inputs,), size)]
     return trees.tree_map(lambda *parts: torch.cat(parts), *found)
 
 
@@ -178,13 +188,9 @@ def _unsqueezed(part: Any) -> Any:
     return part.unsqueeze(0)
 
 
-def _no_rows(value: Any) -> Rows:
-    return Rows(value.new_zeros((0, *value.shape)))
-
-
-def _in_single_precision(gradient: Any) -> Any:
-    """Return a gradient in single precision at least: sums and lengths need its digits."""
-    return gradient.detach().to(torch.promote_types(gradient.dtype, torch.float32))
+def in_single_precision(part: Any) -> Any:
+    """Return a tensor in single precision at least: sums and lengths need its digits."""
+    return part.detach().to(torch.promote_types(part.dtype, torch.float32))
 
 
 def choose_layers(
@@ -195,7 +201,9 @@ def choose_layers(
     device = next(iter(params.values())).device
     again = partial(torch.random.fork_rng, [device] if device.type == "cuda" else [])
     loss = partial(_loss(model, loss_fn, list(params), kept, layers), None)
-    each = vmap(loss, (None, *(0 for _ in batch)), randomness="different")
+    recurrent = any(isinstance(one, _RECURRENT) for one in model.modules())
+    taken = grad(loss, has_aux=True) if recurrent else loss  # as in outputs_of
+    each = vmap(taken, (None, *(0 for _ in batch)), randomness="different")
     with _apart(model, loss_fn, params | kept), torch.no_grad(), again():
         _, seen = each(tuple(params.values()), *first)
     with again():
@@ -206,15 +214,6 @@ def choose_layers(
     for name, row in rows.items():
         if not are_alike(factored[name], row):
             layers.drop(name.rpartition(".")[0])
-
-
-def _check_all_taken(model: Any, losses: Any) -> None:
-    """Raise where losses depend on parameters by a way that no gradient was taken along."""
-    own = [one for one in model.parameters() if one.requires_grad]
-    if losses.requires_grad:
-        past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
-        if any(one is not None for one in past):
-            raise IncompatibleError(_TAKEN_OUT)
 
 
 def sensible(params: Tensors, layers: Layers) -> int:
@@ -335,6 +334,7 @@ def _single_gradients(model: Any) -> Iterator[None]:
         raise IncompatibleError(_CACHED)
     with ExitStack() as stack:
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernels have no such rule
+        stack.enter_context(patch.multiple(checkpoint, **_CHECKPOINTS))
         masks: Any = sys.modules.get("transformers.masking_utils")
         if hasattr(masks, "is_tracing"):  # as in a trace, where nobody reads the masks' values
             stack.enter_context(patch.object(masks, "is_tracing", lambda tensor=None: True))

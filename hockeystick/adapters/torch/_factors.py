@@ -32,8 +32,8 @@ _ROUNDING: Final = 2.0**-21
 _BLOCK: Final = 1024
 # Squares of what is far below this vanish in single precision.
 _TINY: Final = 1e-10
-# No length is divided by less, so that 0 stays 0.
-_LEAST: Final = 1e-300
+# Of no smaller length than the square of its inverse are rows made longer, so that 0 stays 0.
+_MOST: Final = 1e30
 # Gradients by both ways differ by no more, relative to the largest entry.
 _ALIKE: Final = 1e-3
 
@@ -88,7 +88,8 @@ class Outer:
     @classmethod
     def of(cls, inputs: Any, outputs: Any) -> Outer:
         """Return the gradients of some inputs and gradients of outputs, of any length."""
-        return cls(_unit(inputs), _unit(outputs), length(inputs) * length(outputs))
+        lengths = length(inputs), length(outputs)
+        return cls(_unit(inputs, lengths[0]), _unit(outputs, lengths[1]), math.prod(lengths))
 
     @property
     def shape(self) -> Any:
@@ -183,9 +184,10 @@ def length(rows: Any) -> Any:
     return torch.linalg.vector_norm(rows, dim=-1, dtype=torch.float64)
 
 
-def _unit(rows: Any) -> Any:
-    """Return rows of length 1, and of 0 where they are 0."""
-    return (rows / length(rows).clamp(min=_LEAST).unsqueeze(2)).to(rows.dtype)
+def _unit(rows: Any, lengths: Any) -> Any:
+    """Return rows over their lengths, and of 0 where they are 0."""
+    scales = lengths.rsqrt().clamp(max=_MOST).unsqueeze(2).to(rows.dtype)
+    return (rows * scales).mul_(scales)  # half of it twice, which single precision holds
 
 
 def _kept(rows: Any, which: Any) -> Any:

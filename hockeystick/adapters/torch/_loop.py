@@ -1,7 +1,6 @@
 """The private training loop: what a step does, and how a run is gone on with.
 
 Noise is drawn afresh in each step (DP-SGD), or correlated from step to step (DP-FTRL).
-All else is shared: batches, clipping, counting, checkpoints, and processes that train together.
 """
 
 from __future__ import annotations
@@ -294,7 +293,8 @@ class Private:
             total, more = total + losses, Tensors()
             if not by_batch:
                 found, more = clipped_sum(found, self._norm, self._arithmetic, self._clip)
-            sums, queried = _joined(sums, found), _joined(queried, more)
+            for sofar, new in ((sums, found), (queried, more)):
+                sofar |= {n: sofar[n] + value if n in sofar else value for n, value in new.items()}
         self._loss = total, len(trees.tree_leaves(examples)[0]) if examples else 0
         return sums, queried
 
@@ -505,15 +505,10 @@ def _query_units(clip: Clip, whole: float) -> float:
     return 2.0 if isinstance(clip, Quantile) else whole
 
 
-def _joined(first: Tensors, second: Tensors) -> Tensors:
-    """Return the sums of two parts, the first of which may be of nothing yet."""
-    return {name: first[name] + value if first else value for name, value in second.items()}
-
-
 def _released(
     sums: Tensors, deviation: float, divisor: float, noisy: Noisy, params: Tensors
 ) -> Tensors:
-    """Return sums with noise, over what makes means of them; rounded once, at the very end."""
+    """Return sums with noise, over what makes means of them."""
     return {
         name: noisy(name, value, deviation).div_(divisor).to(params.get(name, value))
         for name, value in sums.items()

@@ -1,8 +1,7 @@
 """Training loops of one's own: a model and batches with which each step of an optimizer is private.
 
-The model gives each example's output in a pass of its own. What the loss's backward pass brings is
-the gradient of each output, and with it the gradient of each example, which the optimizer's step
-clips, counts and noises as ``private.step`` does.
+The model gives each example's output in a pass of its own. The loss's backward pass brings the
+gradient of each output, by which the optimizer's step does what ``private.step`` does.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from torch.utils import _pytree as trees
 
 from hockeystick import _validate
 from hockeystick.adapters.torch._batches import Batch, versions_of, without_rows
+from hockeystick.adapters.torch._clipping import in_single_precision
 from hockeystick.errors import IncompatibleError, ParameterError
 
 Reduction = Literal["mean", "sum"]
@@ -109,7 +109,7 @@ class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
         if any(one.is_complex() for one in flat):
             raise ParameterError("model", "complex outputs", "one with real outputs")
         # In 16 bits the rounding of a mean would tell how many examples there are.
-        floats = [_in_single_precision(one) for one in flat if one.is_floating_point()]
+        floats = [in_single_precision(one) for one in flat if one.is_floating_point()]
         noted = iter(_Recorded.apply(self, torch.zeros((), requires_grad=True), *floats))
         self._modes = [one.training for one in private.model.modules()]
         return trees.tree_unflatten(
@@ -139,14 +139,9 @@ class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
         private._sum(_inner, batch, examples, *called)
 
     def _is_own(self, name: str, gradient: Any) -> bool:
-        """Return whether a gradient is what the last step released, or was set to 0 since."""
         (private,) = self._private
         same = gradient is private._gradients.get(name)
         return same and (gradient._version == private._written.get(name) or not gradient.any())
-
-
-def _in_single_precision(one: Any) -> Any:
-    return one.to(torch.promote_types(one.dtype, torch.float32))
 
 
 def _inner(outputs: Any, *gradients: Any) -> Any:

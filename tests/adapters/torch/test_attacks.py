@@ -17,7 +17,6 @@ pytest.importorskip("torch")
 import torch
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize
-from torch.utils.checkpoint import checkpoint
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
@@ -261,11 +260,6 @@ def test_wrappers_that_spread_a_model_are_refused() -> None:
             make_loop(model=sharded)
 
 
-class Checkpointed(nn.Linear):  # type: ignore[misc]  # torch may have no types
-    def forward(self, rows: Any) -> Any:
-        return checkpoint(super().forward, rows, use_reentrant=self.bias is None)
-
-
 class Reading(nn.Linear):  # type: ignore[misc]  # torch may have no types
     def forward(self, rows: Any) -> Any:
         return super().forward(rows) if bool(rows.sum() > 0) else super().forward(-rows)
@@ -327,10 +321,6 @@ REFUSED: dict[str, Any] = {
     ),
     "a model that is compiled later": _refused(
         lambda one: [one.model.compile(backend="eager"), do_step(one)], "not compiled"
-    ),
-    "checkpointing": _refused(do_step, "activation checkpointing", model=Checkpointed(3, 2)),
-    "checkpointing, reentrant": _refused(
-        do_step, "activation checkpointing", model=Checkpointed(3, 2, bias=False)
     ),
     "values": _refused(do_step, r"values of a tensor .* torch\.where", model=Reading(3, 2)),
     "weights from before": _refused(_with_weight_from_before, LOST),

@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import hockeystick as hs
 from hockeystick.adapters.torch import Constant, Online, Quantile
@@ -140,7 +141,6 @@ CASES: dict[str, tuple[Callable[[], Any], tuple[Callable[[], Any], ...], Any]] =
     "LSTM": (lambda: Recurrent("LSTM", batch_first=True), (_words,), None),
     "projected LSTM": (lambda: _deep("LSTM", proj_size=2), (_words,), None),
 }
-RECURRENT = ("RNN", "GRU", "LSTM", "projected LSTM")  # of which floats have no gradients
 HOW = [(False, None, "exact"), (False, 5, "real"), (True, 5, "exact"), (True, None, "real")]
 
 
@@ -177,7 +177,7 @@ def _slow_sum(gradients: list[dict[str, Any]], norm: float, per_layer: bool) -> 
 @pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")  # torch's own
 @pytest.mark.parametrize(
     ("name", "per_layer", "microbatch", "arithmetic"),
-    [(name, *how) for name in CASES for how in (HOW[::2] if name in RECURRENT else HOW)],
+    [(name, *how) for name in CASES for how in HOW],
 )
 def test_a_step_without_noise_is_the_slow_loops_clipped_mean(
     name: str, per_layer: bool, microbatch: int | None, arithmetic: str
@@ -216,6 +216,73 @@ def test_batches_are_clipped_as_a_whole_where_the_plan_says_so(arithmetic: str) 
     do_step(make_loop(plan, model, data, clipping=length / 3, **options))
     for name, value in model.named_parameters():
         assert torch.allclose(value.grad.double() * EXAMPLES, total[name] / 3, atol=1e-6)
+
+
+class Steps(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A recurrent layer's last outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.GRU(3, CLASSES, batch_first=True)
+
+    def forward(self, inputs: Any) -> Any:
+        return self.layer(inputs.unflatten(1, (2, 3)))[0][:, -1]
+
+
+class Checkpointed(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """Layers whose activations are computed again, by one of torch's two ways."""
+
+    def __init__(self, *, reentrant: bool) -> None:
+        super().__init__()
+        self.first, self.layers, self.reentrant = nn.Linear(6, 6), _mlp(), reentrant
+
+    def forward(self, inputs: Any) -> Any:
+        return checkpoint(self.layers, self.first(inputs), use_reentrant=self.reentrant)
+
+
+def _compiled() -> Any:
+    model = _mlp()
+    model.compile(backend="eager")
+    return model
+
+
+WAYS: dict[str, tuple[Callable[[], Any], float]] = {
+    "bfloat16": (lambda: _mlp().bfloat16(), 2e-2),
+    "checkpoints": (lambda: Checkpointed(reentrant=False), 1e-5),
+    "reentrant checkpoints": (lambda: Checkpointed(reentrant=True), 1e-5),
+    "compiled": (_compiled, 0.0),
+    "GRU": (Steps, 1e-5),
+}
+
+
+@pytest.mark.parametrize("own_loop", [False, True])
+@each_arithmetic
+@pytest.mark.parametrize(("make", "within"), WAYS.values(), ids=WAYS)
+def test_what_saves_time_or_memory_gives_the_same_gradients_or_is_refused(
+    make: Callable[[], Any], within: float, arithmetic: str, own_loop: bool
+) -> None:
+    torch.manual_seed(2)
+    model = make()
+    rows, targets = torch.randn(EXAMPLES, 6), torch.arange(EXAMPLES) % CLASSES
+    rows = rows.to(next(model.parameters()).dtype)
+    data = torch.utils.data.TensorDataset(rows, targets)
+    if not within:
+        with pytest.raises(ParameterError, match="not compiled"):
+            make_loop(SILENT, model, data, arithmetic=arithmetic)
+        return
+    slow = _alone(model, [rows], targets)
+    norm = sorted(_length(one.values()) for one in slow)[EXAMPLES // 2]
+    private = make_loop(SILENT, model, data, clipping=norm, arithmetic=arithmetic, not_private=1)
+    if own_loop:
+        called, batches = private.own_loop()
+        inputs, labels = next(iter(batches))
+        LOSS(called(inputs), labels).backward()
+        private.optimizer.step()
+    else:
+        do_step(private)
+    for name, expected in _slow_sum(slow, norm, per_layer=False).items():
+        found = model.get_parameter(name).grad.double() * EXAMPLES
+        assert float((found - expected).abs().max()) <= within * norm
 
 
 def test_packed_sequences_are_refused() -> None:

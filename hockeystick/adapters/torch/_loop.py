@@ -508,7 +508,7 @@ def _query_units(clip: Clip, whole: float) -> float:
 def _released(
     sums: Tensors, deviation: float, divisor: float, noisy: Noisy, params: Tensors
 ) -> Tensors:
-    """Return sums with noise, over what makes means of them."""
+    """Return sums with noise, over what makes means of them; rounded once, at the very end."""
     return {
         name: noisy(name, value, deviation).div_(divisor).to(params.get(name, value))
         for name, value in sums.items()

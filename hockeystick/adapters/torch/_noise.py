@@ -38,7 +38,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import torch
-from scipy import special
 
 from hockeystick.adapters.loop import bits, numbers
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -65,11 +64,6 @@ _ROOM: Final = 1 - 2.0**-18
 _BLOCK: Final = 1 << 24
 # Below this, numbers in single precision have fewer digits.
 _LEAST: Final = 2.0**-126
-# Between this and its inverse noise is drawn in single precision, with a deviation rounded up.
-_WIDE: Final = 2.0**64
-_UP: Final = 1 + 2.0**-23
-# Beyond this it is drawn anew in double precision, which has tails to 10 deviations.
-_FAR: Final = 3.5
 _KEY_BITS: Final = 128
 
 
@@ -106,12 +100,7 @@ class Real:
     def noise(self, seed: int | None, step: int, params: Tensors) -> Noisy:
         """Return what adds a step's noise to the sums of these parameters' gradients."""
         drawn = normals(seed, step, next(iter(params.values())).device)
-
-        def noisy(name: str, total: Any, deviation: float) -> Any:
-            single = total.dtype == torch.float32 and 1 / _WIDE < deviation < _WIDE
-            return drawn(total.shape, single).mul_(deviation * _UP).add_(total)
-
-        return noisy
+        return lambda name, total, deviation: drawn(total.shape).mul_(deviation).add_(total)
 
     def state(self) -> dict[str, int]:
         """Return what a later process needs to know of the noise, if anything."""
@@ -304,24 +293,14 @@ def secret_randomness(seed: int | None, step: int, device: Any) -> Iterator[None
         yield
 
 
-def normals(seed: int | None, step: int, device: Any) -> Callable[..., Any]:
+def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:
     """Return what draws a step's standard normal numbers of a shape, where its gradients are.
 
-    Single precision, on a CPU if asked for, has too few uniform numbers for what is far off.
+    Single precision would cut the tails off: its uniform numbers know nothing below 2^-24.
     """
     source = numbers(seed, "noise", step)
-
-    def drawn(shape: Any, single: bool = False) -> Any:
-        if not single:
-            return torch.as_tensor(source.standard_normal(shape), dtype=torch.float64)
-        found = source.standard_normal(shape.numel(), dtype=np.float32)
-        far = np.abs(found) > _FAR
-        below = special.log_ndtr(-_FAR) - source.standard_exponential(np.count_nonzero(far))
-        found[far] = np.copysign(special.ndtri_exp(below), found[far])
-        return torch.from_numpy(found).reshape(shape)
-
     if device.type == "cpu":
-        return drawn
+        return lambda shape: torch.as_tensor(source.standard_normal(shape), dtype=torch.float64)
     there = torch.Generator(device=device)
     there.manual_seed(int(source.integers(_TORCH_SEEDS)))  # all of which it uses, unlike a CPU's
-    return lambda size, *_: torch.randn(size, generator=there, dtype=torch.float64, device=device)
+    return lambda shape: torch.randn(shape, generator=there, dtype=torch.float64, device=device)

@@ -1,7 +1,4 @@
-"""Accountants by Renyi divergences: the best order, and the moments accountant of Abadi et al.
-
-First of all the points of the real axis at which the cgf K is read: the optimal order, the saddle.
-"""
+"""Accountants by Renyi divergences: the best order, and the moments accountant of Abadi et al."""
 
 from __future__ import annotations
 

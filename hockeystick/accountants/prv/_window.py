@@ -136,7 +136,7 @@ def window(weights: Sequence[tuple[TiltedMasses, int]], step: float, log_outside
     ends, outside = [], 0.0
     for side in (-1.0, 1.0):
         needed = float(((known.log_moment(side * s) - log_outside) / s).min())
-        farthest, reached = known.farthest(side), needed * (1.0 + 1e-9)
+        farthest, reached = known.farthest(side), needed + 1e-9 * abs(needed)
         ends.append(side * min(farthest, reached))
         outside += 0.0 if farthest <= reached else math.exp(log_outside)
     return Window(min(ends), max(ends), outside * (1.0 + 1e-6))

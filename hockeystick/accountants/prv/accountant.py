@@ -1,10 +1,7 @@
 """The accountant on a lattice, for all losses whose distribution is known, atoms included.
 
-The threshold above which losses are split off as rare and large.
-
-All here is an unproven estimate: a poor one costs width, never soundness. Where large losses are
-rare, a sum is most often large because a single loss is, so that delta is about
-``sum n E[(1 - exp(eps - L))+]``.
+``split_tail`` estimates the threshold above which losses are split off as rare and large: a poor
+one costs width, never soundness. There delta is about ``sum n E[(1 - exp(eps - L))+]``.
 """
 
 from __future__ import annotations

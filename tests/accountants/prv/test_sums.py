@@ -109,15 +109,18 @@ def test_knots_keep_the_mass_and_the_mean_and_widen(points: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 4, 40])
 @pytest.mark.parametrize("log_outside", [-2.0, -12.0])
-def test_no_more_than_asked_lies_outside(count: int, log_outside: float) -> None:
-    one, other, step = rough(90, 1), rough(1500, 2), 0.01
+@pytest.mark.parametrize(("offset", "step"), [(0.1, 0.01), (1000.0, 1e-7)])
+def test_no_more_than_asked_lies_outside(
+    count: int, log_outside: float, offset: float, step: float
+) -> None:
+    one, other = (replace(rough(*two), offset=offset) for two in ((90, 1), (1500, 2)))
     found = window([(one, count), (other, 2)], step, log_outside)
     total = np.ones(1)
     for weights, times in ((one, count), (other, 2)):
         for _ in range(times):
             total = np.convolve(total, weights.weight)
     first = count * one.first + 2 * other.first
-    at = (count + 2) * 0.1 + step * (first + np.arange(total.size))
+    at = (count + 2) * offset + step * (first + np.arange(total.size))
     outside = total[(at < found.low - 1e-9) | (at > found.high + 1e-9)].sum()
     assert outside <= found.outside * (1 + 1e-9) + 1e-15
     assert found.outside <= 2.0 * math.exp(log_outside) * (1.0 + 1e-5)

@@ -199,10 +199,10 @@ class SmoothProfile(ExactProfile):
         return falling_root(lambda one: self.function(one, perturbation), delta, near, self.rough)
 
     def about(self, delta: float) -> float | None:
-        """Return about epsilon, to some 12 digits; None where there is no rough profile."""
+        """Return about epsilon, None where no rough profile says."""
         rough = self.rough
         if rough is None or rough(0.0) <= delta:
-            return None if rough is None else 0.0
+            return None
 
         def excess(log_x: float) -> float:
             value = rough(math.exp(log_x))
@@ -419,7 +419,7 @@ class ClosedForm(DirectedAccountant):
     def epsilon_lower(self, terms: Terms, delta: float, slack: float = 0.25 * ULP) -> float:
         """Return the lower end alone, which takes a third of the time.
 
-        With a larger slack it is below a float's estimate, and proven by a single evaluation.
+        With a larger slack it is next to a float's estimate, as two evaluations prove.
         """
         profile = self._profile(terms)
         from hockeystick.numerics.multiprecision import mp
@@ -429,7 +429,10 @@ class ClosedForm(DirectedAccountant):
             near = profile.about(delta)
         with working_digits(_digits(delta)):
             most = as_mpf(largest_reading(delta))
-            lower = float(profile.epsilon(most, -1)) if near is None else near * (1.0 - slack)
+            if near is None or profile.delta(mp.mpf(near * (1.0 + slack)), -1) >= most:
+                lower = float(profile.epsilon(most, -1))
+            else:
+                lower = near * (1.0 - slack)
             while lower > 0.0 and profile.delta(mp.mpf(lower), -1) < most:
                 lower, slack = down(lower * (1.0 - slack)), min(2.0 * slack, 0.5)
         return min(lower, sys.float_info.max)

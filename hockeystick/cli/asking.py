@@ -27,6 +27,7 @@ from hockeystick.cli import options, show
 from hockeystick.cli.command import command
 from hockeystick.cli.options import OfGroup, Source
 from hockeystick.cli.show import progress
+from hockeystick.conversions.convert import PARAMETERS
 from hockeystick.io import PlanFile, parse
 from hockeystick.io.call_text import is_call_text
 from hockeystick.io.codec import Blanks
@@ -227,7 +228,6 @@ def compare(given: Source, **flags: Any) -> None:
     show.answer(whole, [("question", question)], found, file=file, more=reasons)
 
 
-_NEEDED: Final = {"ApproxDP": ("delta", "epsilon"), "TCDP": ("omega",), "RenyiDP": ("orders",)}
 _READ_AT: Final = (0.1, 0.01, 0.001)
 
 
@@ -243,7 +243,7 @@ def convert(given: Source, to: str, orders: str | None, **numbers: Any) -> None:
     number is rounded to the safe side. ApproxDP needs --delta or --epsilon, TCDP and RenyiDP
     --orders.
     """
-    file, needed = given.file(), _NEEDED.get(to, ())
+    file, needed = given.file(), PARAMETERS.get(to, ())
     asked = {name: value for name, value in numbers.items() if value is not None}
     if orders is not None and to == "TCDP":
         asked["omega"] = parse(orders)

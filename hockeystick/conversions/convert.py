@@ -51,7 +51,7 @@ _A_SOURCE: Final = "a notion or a plan, such as hs.ZCDP(rho=0.5)"
 # The relative width at which a number counts as known, and the least one that floats can tell.
 _TIGHT: Final = 1e-9
 _ROUNDED: Final = 1.0 - 2.0**-48
-_PARAMETERS: Final = {"ApproxDP": ("epsilon", "delta"), "TCDP": ("omega",), "RenyiDP": ("orders",)}
+PARAMETERS: Final = {"ApproxDP": ("delta", "epsilon"), "TCDP": ("omega",), "RenyiDP": ("orders",)}
 _ORDERS: Final = "an order > 1, or several: --orders 2,4 or orders=[2, 4]"
 _NO_LARGEST: Final = "its losses have no largest value, or none that is known; try ApproxDP"
 _FAILS: Final = (
@@ -123,7 +123,7 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
 
 def read(target: str, given: Mapping[str, object]) -> Given:
     """Return the parameters of a target, or raise."""
-    names = _PARAMETERS.get(target, ())
+    names = PARAMETERS.get(target, ())
     for name, value in given.items():
         if name not in names:
             takes = ", ".join(names) or "no parameters"
@@ -170,14 +170,14 @@ def simplest(source: Mechanism) -> Mechanism:
 def strength(source: Mechanism) -> float:
     """Return 0 for a guarantee of perfect privacy, inf for a vacuous one, else a number between."""
     match source:
-        case ApproxDP():
-            return math.inf if source.delta == 1.0 else max(source.epsilon, source.delta)
+        case ApproxDP(delta=1.0):
+            return math.inf
         case RenyiDP():
             return min(divergence for _, divergence in source.divergences)
         case FDP(tradeoff=f):
             return 0.0 if f.forward == f.backward == PerfectPrivacy() else 1.0
         case Notion() if source.rises_with:
-            return float(getattr(source, source.rises_with[0]))
+            return max(float(getattr(source, name)) for name in source.rises_with)
         case _:
             return 1.0
 

@@ -138,7 +138,7 @@ def test_no_epsilon_has_a_delta_below_the_probability_of_failure() -> None:
         (ApproxDP, {"epsilon": 1, "delta": 0.1}, "exactly one of epsilon and delta must be given"),
         (ApproxDP, {"delta": -1}, "delta must be a number from 0 to 1"),
         (ApproxDP, {"epsilon": math.nan}, "epsilon must be a number >= 0 or inf"),
-        (ApproxDP, {"delta": 0.1, "omega": 2}, "omega must be left out: ApproxDP takes epsilon, d"),
+        (ApproxDP, {"delta": 0.1, "omega": 2}, "omega must be left out: ApproxDP takes delta, e"),
         (GDP, {"delta": 0.1}, "delta must be left out: GDP takes no parameters; got 0.1"),
         (RenyiDP, {}, "orders must be an order > 1, or several"),
         (RenyiDP, {"orders": "2"}, "orders must be a finite number > 1; got '2'"),

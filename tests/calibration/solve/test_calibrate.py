@@ -262,10 +262,10 @@ def test_infinite_noise_is_no_answer(plan: hs.Mechanism, parameter: str, target:
             r"to follow from a \(1, 0.0001\)-DP release",
         ),
         (
-            hs.PoissonSubsampled(hs.ApproxDP(1.0, 1e-4), rate=0.01),
-            "epsilon",
+            hs.PoissonSubsampled(hs.ZCDP(1.0), rate=0.01),
+            "rho",
             hs.ApproxDP(1.0, 1.1e-6),
-            r"cannot account for plan \(Poisson-subsampled \[\(1, 0.0001\)-DP release\]",
+            r"cannot account for plan \(Poisson-subsampled \[1-zCDP release\]",
         ),
     ],
     ids=str,

@@ -39,9 +39,9 @@ from hockeystick.numerics import (
     log_readings,
     up,
 )
+from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.roots import falling_root, increasing_root
 from hockeystick.numerics.rounding import as_mpf
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     CellLoss,
@@ -52,7 +52,7 @@ from hockeystick.privacy_loss import (
     Terms,
     largest_loss,
 )
-from hockeystick.privacy_loss.core.terms import cgf_upper
+from hockeystick.privacy_loss.core.composition import cgf_upper
 
 if TYPE_CHECKING:
     from mpmath import mpf

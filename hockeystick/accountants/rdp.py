@@ -16,7 +16,7 @@ from hockeystick.numerics import ULP, log_readings
 from hockeystick.numerics.roots import Differentiable, increasing_root, increasing_root_by_newton
 from hockeystick.privacy_loss import AnalyticLoss, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
-from hockeystick.privacy_loss.core.terms import (
+from hockeystick.privacy_loss.core.composition import (
     LARGEST_LOG_ORDER,
     TermSequence,
     breakpoints,

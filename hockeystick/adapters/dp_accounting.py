@@ -45,7 +45,7 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.notions import ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.numerics import largest_reading, least_reading, up
-from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.numerics.rounding import (
     DIGITS,
     as_mpf,
@@ -54,7 +54,6 @@ from hockeystick.numerics.rounding import (
     float_down,
     float_up,
 )
-from hockeystick.numerics.working_precision import working_digits
 
 try:
     from dp_accounting import dp_event

@@ -15,9 +15,16 @@ from hockeystick.answers.cautions import (
 )
 from hockeystick.answers.document import SCHEMA, Decision, decide, document
 from hockeystick.answers.registration import registration
-from hockeystick.answers.sources import Source, sources, sources_of_all
 from hockeystick.answers.verification import load_answer, require_verifier, verify
-from hockeystick.answers.wording import in_words, protected, steps_rules, titled
+from hockeystick.answers.wording import (
+    Source,
+    in_words,
+    protected,
+    sources,
+    sources_of_all,
+    steps_rules,
+    titled,
+)
 
 __all__ = [
     "SCHEMA",

@@ -34,8 +34,7 @@ from hockeystick.accountants.base import composition_of
 from hockeystick.conversions.theorems import laplace_mu, liu_mu, quantile_below
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import Ball, largest_reading, least_reading
-from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import (
     CellLoss,

@@ -18,9 +18,8 @@ from typing import Any, Final
 from hockeystick._validate import PARAMETERS, Domain, real
 from hockeystick.errors import ParameterError
 from hockeystick.notions.guarantees import DIVERGENCE, MU, OMEGA, ORDER, RHO
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.roots import increasing_root, minimum
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.precision.profiles import gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders

@@ -28,9 +28,9 @@ from hockeystick.notions.guarantees import (
     group_size,
 )
 from hockeystick.numerics import largest_reading
+from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import DIGITS, evaluated_up, float_up, product_up
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs import MaximumProfile, ProfileTradeOff, TradeOff
 
 _RADIUS: Final = Domain(symbol="r", low=0, high=math.inf, typical=(0.01, 100))

@@ -18,6 +18,7 @@ from hockeystick.errors import IncompatibleError, NoGroupFormError, ParameterErr
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import AnyAdjacency, set_fields
 from hockeystick.numerics import ULP, largest_reading
+from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import (
     DIGITS,
@@ -29,7 +30,6 @@ from hockeystick.numerics.rounding import (
     product_up,
     quotient_down,
 )
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs.operations.group import approximate_group
 

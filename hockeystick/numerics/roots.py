@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 
 Function: TypeAlias = Callable[[float], float]
 Point: TypeAlias = tuple[float, float]

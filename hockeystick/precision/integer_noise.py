@@ -19,8 +19,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.numerics.working_precision import working_bits
+from hockeystick.numerics.multiprecision import mp, mpf, working_bits
 from hockeystick.precision.profiles import exact, uncancelled
 
 # Guard bits of long recurrences; norms and tables are made for multiples of this number of bits.

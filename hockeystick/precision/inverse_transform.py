@@ -20,8 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from hockeystick.numerics.multiprecision import iv, mp, mpf
-from hockeystick.numerics.working_precision import integers_around, interval_bits, working_bits
+from hockeystick.numerics.multiprecision import (
+    integers_around,
+    interval_bits,
+    iv,
+    mp,
+    mpf,
+    working_bits,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

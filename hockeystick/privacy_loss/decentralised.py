@@ -38,8 +38,7 @@ from hockeystick.mechanisms.decentralised.graphs import Graph
 from hockeystick.mechanisms.decentralised.token_walk import NoisyIterations, TokenWalk, change
 from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.numerics import decimal
-from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.privacy_loss.core.base import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import LEAST_NOISE, edge_pair

@@ -42,12 +42,13 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
     Terms,
+    cgf_upper,
     compose_unsplit,
     decimal_or_above,
     largest_loss,
+    total,
 )
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
-from hockeystick.privacy_loss.core.terms import cgf_upper, total
 from hockeystick.privacy_loss.guarantees import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import mixture_loss

@@ -32,9 +32,8 @@ import numpy as np
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.notions.compositions import MetricDP
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, largest_reading, least_reading
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import float_up
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, of_range, outward, steepest_slope
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, kept, read_only_atoms
@@ -51,14 +50,13 @@ from hockeystick.privacy_loss.core.base import (
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import Terms
+from hockeystick.privacy_loss.core.composition import Terms, breakpoints, largest_order
 from hockeystick.privacy_loss.core.mixtures import (
     NO_PRIVACY,
     RandomizedResponsePairLoss,
     merged,
     two_point_pair,
 )
-from hockeystick.privacy_loss.core.terms import breakpoints, largest_order
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from hockeystick.notions import FDP
 from hockeystick.numerics import ULP
-from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, of_ends
 from hockeystick.privacy_loss.core.base import (
     LARGEST_EXPONENT,

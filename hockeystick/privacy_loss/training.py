@@ -68,9 +68,8 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import BatchClipped, Gaussian, PoissonSubsampled, RandomAllocation
 from hockeystick.mechanisms.training.last_iterate import FIXED_SIZE, LastIterate
 from hockeystick.numerics import decimal
-from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.numerics.rounding import as_mpf, fraction_of
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.shifted_interpolation import LastOfCycle, Powers
 from hockeystick.privacy_loss.core.base import (
     Array,

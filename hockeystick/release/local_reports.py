@@ -36,9 +36,8 @@ from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, RandomizedRes
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.numerics import largest_reading
-from hockeystick.numerics.multiprecision import iv
+from hockeystick.numerics.multiprecision import integers_around, interval_bits, iv
 from hockeystick.numerics.rounding import float_down
-from hockeystick.numerics.working_precision import integers_around, interval_bits
 from hockeystick.release import _values, samplers
 from hockeystick.release._values import Grid, grid_of, of_kind, released, root_up, shaped
 from hockeystick.release.samplers import Bits, bernoulli, secret_bits

@@ -24,7 +24,7 @@ from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import ConcentratedLoss, GaussianLoss, PrivacyLoss, Terms
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import CGFEstimate
-from hockeystick.privacy_loss.core.terms import sum_of_bounds
+from hockeystick.privacy_loss.core.composition import sum_of_bounds
 
 
 @pytest.mark.parametrize(

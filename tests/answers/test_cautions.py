@@ -5,7 +5,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.answers import Caution, cautions, conversion_cautions
-from hockeystick.answers.sources import references_of
+from hockeystick.answers.wording import references_of
 from hockeystick.conversions import convert, lower_ends
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS

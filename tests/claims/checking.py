@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, final
 
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import working_digits
 from tests.claims.found import FILE, Found, found, ways
 
 Relation = Literal["equals", "multiple-of", "at-most", "at-least", "for-all"]

@@ -9,9 +9,8 @@ from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.calibration import clipping_noise, joint_noise
 from hockeystick.mechanisms import Gaussian, Mechanism, PrivateCovariance
 from hockeystick.notions import GDP
-from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
 from tests.claims.found import Found, between, proven, way
 

@@ -8,8 +8,7 @@ import mpmath
 import pytest
 
 import hockeystick as hs
-from hockeystick.numerics.multiprecision import iv, mp
-from hockeystick.numerics.working_precision import integers_around, interval_bits, working_bits
+from hockeystick.numerics.multiprecision import integers_around, interval_bits, iv, mp, working_bits
 
 PLANS = {"closed form": hs.Gaussian(1.5), "atoms": hs.Repeated(hs.RandomizedResponse(0.75), 7)}
 
@@ -33,7 +32,7 @@ def test_an_answer_in_digits_is_a_number_of_mpmaths_own_context() -> None:
 
 FORK = """
 import os, signal, threading
-from hockeystick.numerics.working_precision import working_bits
+from hockeystick.numerics.multiprecision import working_bits
 
 held = threading.Event()
 

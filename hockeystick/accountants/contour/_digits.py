@@ -14,8 +14,7 @@ from hockeystick.accountants.contour._far_outputs import AnalyticTerms, ContourT
 from hockeystick.accountants.contour._integral import choose_contour, rules_for
 from hockeystick.accountants.contour.search import integral_for_delta, integral_for_epsilon
 from hockeystick.accountants.rdp import saddle
-from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, working_digits
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf

@@ -40,7 +40,7 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, NearLoss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS
-from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
+from hockeystick.privacy_loss.core.composition import sum_of_bounds, total
 
 Floats: TypeAlias = NDArray[np.float64]
 AnalyticTerms: TypeAlias = Sequence[tuple[AnalyticLoss, int]]

@@ -31,7 +31,7 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, ContourValues, Decay, TailRule, TailSplit
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.atomic import complex_log1p
-from hockeystick.privacy_loss.core.terms import total
+from hockeystick.privacy_loss.core.composition import total
 
 Floats: TypeAlias = NDArray[np.float64]
 Complexes: TypeAlias = NDArray[np.complex128]

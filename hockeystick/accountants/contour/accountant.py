@@ -62,7 +62,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
 )
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
-from hockeystick.privacy_loss.core.terms import total
+from hockeystick.privacy_loss.core.composition import total
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity

@@ -22,7 +22,7 @@ from hockeystick.accountants.contour.search import (
     integral_for_delta,
     integral_for_epsilon,
 )
-from hockeystick.privacy_loss.core.terms import total
+from hockeystick.privacy_loss.core.composition import total
 from hockeystick.tradeoffs import Profile, ProfileValues
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -56,7 +56,7 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.atomic import equivalent_terms
-from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
+from hockeystick.privacy_loss.core.composition import sum_of_bounds, total
 
 # Nodes of the line times nodes of a loss: with more, a better line is worth a search.
 _MOST_WORK: Final = 150_000.0

@@ -19,7 +19,7 @@ import numpy as np
 from hockeystick.numerics import Ball
 from hockeystick.privacy_loss import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
-from hockeystick.privacy_loss.core.terms import TermSequence
+from hockeystick.privacy_loss.core.composition import TermSequence
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import TiltedMasses

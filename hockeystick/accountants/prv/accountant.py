@@ -43,7 +43,7 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
-from hockeystick.privacy_loss.core.terms import total
+from hockeystick.privacy_loss.core.composition import total
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv.lattice import CellTerms, LatticeReading, LatticeTarget, Reader

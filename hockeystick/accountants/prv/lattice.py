@@ -50,7 +50,7 @@ from hockeystick.accountants.prv.sums import (
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
-from hockeystick.privacy_loss.core.terms import total
+from hockeystick.privacy_loss.core.composition import total
 
 if TYPE_CHECKING:
     from hockeystick.privacy_loss import CellLoss

@@ -13,9 +13,9 @@ from hockeystick.accountants import delta as delta_of
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, evaluated_up, float_up
-from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -48,9 +48,9 @@ from hockeystick.errors import HockeystickError, IncompatibleError, ParameterErr
 from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, RandomizedResponse, runs_of
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal, float_above, float_below, largest_reading
+from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import as_mpf, short_up
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 
 NOTHING: Final = Fraction(0)

@@ -20,7 +20,7 @@ from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, Composition, Terms
-from hockeystick.privacy_loss.core.terms import total
+from hockeystick.privacy_loss.core.composition import total
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour.search import LineGuess

@@ -13,7 +13,7 @@ from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Terms
-from hockeystick.privacy_loss.core.terms import largest_order, sum_of_bounds, total
+from hockeystick.privacy_loss.core.composition import largest_order, sum_of_bounds, total
 from hockeystick.results import Certified
 
 TENSORFLOW_ORDERS: Final = (

@@ -14,8 +14,8 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, registered, set_fields
 from hockeystick.mechanisms.scope import ONE_CLIENT, ONE_RECORD, Fact
 from hockeystick.numerics import decimal
+from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.numerals import plain
-from hockeystick.numerics.working_precision import working_digits
 
 _POSITIVE: Final = {
     "domain": Domain(

@@ -63,9 +63,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import as_mpf, fraction_of
-from hockeystick.numerics.working_precision import working_digits
 
 # More than any answer has, so that mu^2 may stand for the exact number.
 _DIGITS: Final = 1100

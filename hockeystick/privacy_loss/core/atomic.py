@@ -13,8 +13,7 @@ import numpy as np
 
 from hockeystick.kernels import long_lines, series
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
-from hockeystick.numerics.multiprecision import mp, mpc, mpf
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, mpc, mpf, working_digits
 from hockeystick.precision.lines import cgf_line
 from hockeystick.precision.profiles import AtomList, atomic_delta
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest, of_curve

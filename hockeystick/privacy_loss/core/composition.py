@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, final
 from hockeystick.mechanisms import Mechanism, Node, Parallel, evaluate
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, log_of
 from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import float_down, float_up, short_up
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss.core.base import (
@@ -501,3 +502,61 @@ def edge_pair(noise: float, least: float = 0.0) -> DominatingPair | None:
     if noise < least:
         raise NoAnalysisError(f"noise multipliers are analysed from {least:g} on, or 0")
     return None
+
+
+TermSequence: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
+
+# Orders are searched for ``|ln c|`` up to this.
+LARGEST_LOG_ORDER: Final = 60.0
+
+
+def total(terms: TermSequence, c: float) -> CGFEstimate:
+    """Return the estimate of the composition's K, the sum over its runs."""
+    value = first = second = 0.0
+    for loss, count in terms:
+        one = loss.cgf_estimate(c)
+        value += count * one.value
+        first += count * one.first_derivative
+        second += count * one.second_derivative
+    return CGFEstimate(value, first, second)
+
+
+def cgf_upper(terms: Terms, c: float) -> float:
+    """Return a proven upper bound of the composition's ``K(c)``."""
+    if c > largest_order(terms):
+        return math.inf
+    return sum_of_bounds(terms, c) * (1.0 + 8.0 * ULP)
+
+
+def sum_of_bounds(terms: TermSequence, c: float) -> float:
+    """Return an upper bound of the composition's ``K(c)``, without the rounding of the products."""
+    found = [(loss.cgf_bounds(c), count) for loss, count in terms]
+    return math.fsum(count * (k.midpoint + k.radius) for k, count in found)
+
+
+def largest_order(terms: TermSequence) -> float:
+    """Return the largest c at which K is known to be finite; inf for every c."""
+    return min((loss.largest_order for loss, _ in terms), default=math.inf)
+
+
+def breakpoints(terms: TermSequence) -> tuple[float, ...]:
+    """Return the orders at which the derivative of the bound of K jumps, ascending."""
+    return tuple(sorted({c for loss, _ in terms for c in loss.breakpoints}))
+
+
+def minimising_orders(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ...]:
+    """Return the orders c one of which minimises a function whose derivative has this sign.
+
+    The function decreases where the condition, which increases, is negative. Where its derivative
+    jumps, the minimum may be at a breakpoint next to the change of sign.
+    """
+    last = largest_order(terms)
+
+    def sign(log_c: float) -> float:
+        c = math.exp(log_c)
+        return condition(c) if c <= last else math.inf
+
+    c = min(math.exp(increasing_root(sign, 1.0, tolerance=1e-6, farthest=LARGEST_LOG_ORDER)), last)
+    near = breakpoints(terms)
+    below, above = [x for x in near if x < c], [x for x in near if c < x <= last]
+    return (c, *below[-1:], *above[:1])

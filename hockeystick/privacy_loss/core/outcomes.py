@@ -17,9 +17,8 @@ from itertools import accumulate
 from typing import Final, final
 
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import as_mpf
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.precision.profiles import AtomList
 from hockeystick.privacy_loss.core.atomic import FewAtoms
 from hockeystick.privacy_loss.core.base import (

@@ -13,9 +13,8 @@ import numpy as np
 
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace, Skellam
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import as_mpf
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.precision.integer_noise import (
     bessel_ratios,
     discrete_gaussian_delta,

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
 from hockeystick.numerics import ULP, decimal
-from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.precision.multivariate_laplace import kappa_of, multivariate_laplace_delta, peak
 from hockeystick.privacy_loss.core.base import (
     Array,

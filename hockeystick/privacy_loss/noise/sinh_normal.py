@@ -44,8 +44,7 @@ import numpy as np
 
 from hockeystick.mechanisms.noise.gaussian import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
-from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.precision.profiles import exact, sinh_normal_delta
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, by_orders, sixth_power
 from hockeystick.privacy_loss.core.base import (

@@ -39,8 +39,7 @@ from hockeystick.mechanisms import (
     WithReplacementSubsampled,
 )
 from hockeystick.numerics import decimal
-from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.privacy_loss.core.base import (
     DominatingPair,
     NoAnalysisError,

@@ -25,8 +25,7 @@ import numpy as np
 
 from hockeystick.kernels import fixed_size_gaussian, uniform_minorant
 from hockeystick.numerics import ULP, Ball, decimal
-from hockeystick.numerics.multiprecision import mp, mpc, mpf
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, mpc, mpf, working_digits
 from hockeystick.precision.lines import fixed_size_gaussian_line, gauss_legendre
 from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import (

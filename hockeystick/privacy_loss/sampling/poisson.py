@@ -70,9 +70,8 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.sampling.poisson import RevealedSample
 from hockeystick.numerics import ULP, decimal
-from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.numerics.rounding import as_mpf, fraction_of
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
     LARGEST_EXPONENT,

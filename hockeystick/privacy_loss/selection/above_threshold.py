@@ -69,9 +69,8 @@ from numpy.typing import NDArray
 
 from hockeystick.kernels import comparison_runs
 from hockeystick.numerics import ULP, Ball
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import as_mpf
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, sixth_moment_of_normal, sixth_power
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import Array, Atoms, CGFEstimate, Masses

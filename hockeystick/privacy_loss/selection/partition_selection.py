@@ -40,9 +40,8 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, PartitionSelection
 from hockeystick.mechanisms.selection.partition_selection import CountNoise
 from hockeystick.numerics import Ball, FloatAndDecimal, largest_reading, least_reading
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import DIGITS, as_mpf, fraction_of
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.precision.integer_noise import discrete_gaussian_tail, discrete_laplace_tail
 from hockeystick.precision.profiles import phi
 from hockeystick.privacy_loss.core.base import (

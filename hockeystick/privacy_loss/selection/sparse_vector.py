@@ -32,9 +32,8 @@ from typing import Final, final
 
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.numerics import ULP, least_reading
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import float_up
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import (
     CGFEstimate,

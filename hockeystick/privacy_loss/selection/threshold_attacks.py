@@ -36,9 +36,8 @@ import numpy as np
 
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.numerics import largest_reading
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import as_mpf
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import Array
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 

@@ -34,9 +34,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import as_mpf, float_up
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import Array
 from hockeystick.privacy_loss.core.composition import mu_of

@@ -84,9 +84,8 @@ from hockeystick.mechanisms.selection.tuning import (
     TruncatedNegativeBinomial,
 )
 from hockeystick.numerics import ULP, largest_reading, least_reading
-from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import (
     CGFEstimate,
@@ -96,9 +95,15 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
+from hockeystick.privacy_loss.core.composition import (
+    Terms,
+    cgf_upper,
+    compose_unsplit,
+    largest_loss,
+    minimising_orders,
+    total,
+)
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
-from hockeystick.privacy_loss.core.terms import cgf_upper, minimising_orders, total
 from hockeystick.privacy_loss.guarantees import RunsBoundLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss

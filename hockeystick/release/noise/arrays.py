@@ -37,9 +37,8 @@ from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, Discret
 from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
 from hockeystick.notions import RenyiDP
 from hockeystick.numerics import largest_reading, least_reading
-from hockeystick.numerics.multiprecision import iv, mp
+from hockeystick.numerics.multiprecision import interval_bits, iv, mp, working_digits
 from hockeystick.numerics.rounding import as_mpf, evaluated_up, float_up
-from hockeystick.numerics.working_precision import interval_bits, working_digits
 from hockeystick.release import _values, samplers
 from hockeystick.release._values import Grid, grid_of, numbers, of_kind, released, root_up
 from hockeystick.release.counting import Charged, book, checked_charge

@@ -13,9 +13,8 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
-from hockeystick.numerics.multiprecision import iv, mp
+from hockeystick.numerics.multiprecision import interval_bits, iv, mp, working_bits
 from hockeystick.numerics.rounding import fraction_of
-from hockeystick.numerics.working_precision import interval_bits, working_bits
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers.bits import (
     COUNT,

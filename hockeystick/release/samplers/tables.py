@@ -15,8 +15,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.selection import tuning
-from hockeystick.numerics.multiprecision import iv, mp
-from hockeystick.numerics.working_precision import integers_around, interval_bits
+from hockeystick.numerics.multiprecision import integers_around, interval_bits, iv, mp
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers.bits import (
     COUNT,

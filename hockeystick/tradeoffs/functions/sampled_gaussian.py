@@ -10,8 +10,7 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.numerics import ULP
-from hockeystick.numerics.multiprecision import mp
-from hockeystick.numerics.working_precision import working_digits
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff, complement
 from hockeystick.tradeoffs.functions.closed_forms import MU
 from hockeystick.tradeoffs.profiles.profile import (

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.roots import increasing_root, minimum
-from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiCurve,
     RenyiPoints,

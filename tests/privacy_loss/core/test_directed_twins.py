@@ -17,12 +17,12 @@ from hockeystick.privacy_loss.bounds.moments import outward
 from hockeystick.privacy_loss.core import symmetrized
 from hockeystick.privacy_loss.core.composition import (
     ComposedLoss,
+    cgf_upper,
     complement_bounds,
     decimal_or_above,
     log_mixed,
     mu_squared_upper,
 )
-from hockeystick.privacy_loss.core.terms import cgf_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     UncertainEdges,
     exact_edges,

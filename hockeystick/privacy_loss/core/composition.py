@@ -182,11 +182,8 @@ class Composition:
     @property
     def directions(self) -> tuple[Terms, ...]:
         """The distinct lists of losses: one where all directions have the same."""
-        if not self.others:
-            return (
-                (self.removing,) if self.removing == self.adding else (self.removing, self.adding)
-            )
-        return tuple(dict.fromkeys(terms for one in self.branches for terms in one.directions))
+        each = (terms for one in self.branches for terms in (one.removing, one.adding))
+        return tuple(dict.fromkeys(each))
 
     @property
     def anywhere(self) -> Composition:
@@ -453,9 +450,8 @@ class NoiselessLoss(ProfiledLoss):
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
-        return (
-            FloatAndDecimal.of(self.rate) if self.removing or self.rate == 1 else NO_INFINITY_MASS
-        )
+        infinite = self.removing or self.rate == 1
+        return FloatAndDecimal.of(self.rate) if infinite else NO_INFINITY_MASS
 
     @property
     def finite(self) -> PrivacyLoss | None:

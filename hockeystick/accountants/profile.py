@@ -15,10 +15,11 @@ from hockeystick.accountants.base import Accountant, InfinityMass, Interval, spl
 from hockeystick.accountants.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.contour.many import ContourProfile
-from hockeystick.accountants.rdp import RDP, candidate_orders, optimal_order
+from hockeystick.accountants.rdp import RDP, optimal_order
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Composition, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
+from hockeystick.privacy_loss.core.composition import candidate_orders, sum_of_bounds
 from hockeystick.tradeoffs import PerfectPrivacy, Profile, ProfileValues, TableProfile
 
 if TYPE_CHECKING:
@@ -151,8 +152,7 @@ class WideProfile(Profile):
         wanted = np.geomspace(max(low, 1e-9), max(high, 2e-9), _ORDERS).tolist()
         orders = {one for c in wanted for one in candidate_orders(self._terms, c) if one > 0.0}
         c = np.array(sorted(orders) or [1.0])
-        bounds = [[(loss.cgf_bounds(one), n) for loss, n in self._terms] for one in c.tolist()]
-        k = np.array([math.fsum(n * (b.midpoint + b.radius) for b, n in one) for one in bounds])
+        k = np.array([sum_of_bounds(self._terms, one) for one in c.tolist()])
         return c, k * (1.0 + _OUTWARD)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, final
 
@@ -13,13 +13,14 @@ from hockeystick.accountants.closed_form import BoundAccountant
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import ULP, log_readings
-from hockeystick.numerics.roots import Differentiable, increasing_root, increasing_root_by_newton
+from hockeystick.numerics.roots import Point, increasing_root, increasing_root_by_newton
 from hockeystick.privacy_loss import AnalyticLoss, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.composition import (
     LARGEST_LOG_ORDER,
     TermSequence,
     breakpoints,
+    candidate_orders,
     largest_order,
     sum_of_bounds,
     total,
@@ -39,14 +40,6 @@ def cgf_estimates(
     """Return K of the composition at several orders; it proves nothing."""
     values = [(count, loss.cgf_estimates(orders)) for loss, count in terms]
     return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]
-
-
-def candidate_orders(terms: TermSequence, c: float) -> tuple[float, ...]:
-    """Return c, at most the last order of a finite K, and the breakpoints next to it."""
-    last, near = largest_order(terms), breakpoints(terms)
-    c = min(c, last)
-    below, beyond = [x for x in near if x < c], [x for x in near if c < x <= last]
-    return (c, *below[-1:], *beyond[:1])
 
 
 def optimal_order(terms: TermSequence, log_delta: float) -> float:
@@ -82,17 +75,14 @@ def rough_optimal_order(
     """Return about ``optimal_order``, in fewer evaluations the nearer the start is."""
     last = largest_order(terms)
 
-    def condition(log_c: float) -> tuple[float, float]:
-        c = math.exp(log_c)
+    def sides(c: float) -> tuple[Point, Point]:
         if c > last:
-            return math.inf, 0.0
+            return (math.inf, 0.0), (1.0, 0.0)
         k = total(terms, c)
         value = c * k.first_derivative - k.value + math.log1p(c)
-        return _log_ratio(
-            (value, c * (c * k.second_derivative + 1.0 / (1.0 + c))), (-log_delta, 0.0)
-        )
+        return (value, c * (c * k.second_derivative + 1.0 / (1.0 + c))), (-log_delta, 0.0)
 
-    return _order(condition, start)
+    return _order(sides, start)
 
 
 def rough_optimal_order_at(
@@ -100,44 +90,42 @@ def rough_optimal_order_at(
 ) -> float:
     """Return about ``optimal_order_at``, in fewer evaluations the nearer the start is."""
 
-    def condition(log_c: float) -> tuple[float, float]:
-        c = math.exp(log_c)
-        k = total(terms, c)
-        goal = epsilon + math.log1p(1.0 / c), -1.0 / (1.0 + c)
-        return _log_ratio((k.first_derivative, c * k.second_derivative), goal)
+    def sides(c: float) -> tuple[Point, Point]:
+        return _slope(terms, c), (epsilon + math.log1p(1.0 / c), -1.0 / (1.0 + c))
 
-    return _order(condition, start)
+    return _order(sides, start)
 
 
 def saddle(terms: TermSequence, epsilon: float, start: float = _FIRST_ORDER) -> float:
     """Return about the c > 0 that minimises ``K(c) - epsilon c - ln c - ln(1 + c)``."""
 
-    def condition(log_c: float) -> tuple[float, float]:
-        c = math.exp(log_c)
-        k = total(terms, c)
-        goal = epsilon + 1.0 / c + 1.0 / (1.0 + c), -1.0 / c - c / ((1.0 + c) * (1.0 + c))
-        return _log_ratio((k.first_derivative, c * k.second_derivative), goal)
+    def sides(c: float) -> tuple[Point, Point]:
+        goal = epsilon + 1.0 / c + 1.0 / (1.0 + c)
+        return _slope(terms, c), (goal, -1.0 / c - c / ((1.0 + c) * (1.0 + c)))
 
-    return _order(condition, start)
+    return _order(sides, start)
 
 
-def _order(condition: Differentiable, start: float) -> float:
-    """Return the c > 0 at which a condition, a function of ln c with its derivative, is 0."""
-    return math.exp(
-        increasing_root_by_newton(
-            condition, math.log(start), last_step=_LAST_STEP, farthest=LARGEST_LOG_ORDER
-        )
-    )
+def _slope(terms: TermSequence, c: float) -> Point:
+    k = total(terms, c)
+    return k.first_derivative, c * k.second_derivative
 
 
-def _log_ratio(value: tuple[float, float], goal: tuple[float, float]) -> tuple[float, float]:
-    """Return ln of a value over its goal, all with derivatives; only a sign where one is below 0.
+def _order(sides: Callable[[float], tuple[Point, Point]], start: float) -> float:
+    """Return the c > 0 at which a rising side is equal to another, each with its d/d ln c.
 
-    Both are about powers or exponentials of c, for which the logarithm is nearly linear.
+    Both are about powers or exponentials of c: ln of their ratio is nearly linear in ln c.
     """
-    if not (0.0 < value[0] < math.inf and goal[0] > 0.0):
-        return math.copysign(math.inf, value[0] - goal[0]), 0.0
-    return math.log(value[0] / goal[0]), value[1] / value[0] - goal[1] / goal[0]
+
+    def condition(log_c: float) -> Point:
+        (value, rise), (goal, goal_rise) = sides(math.exp(log_c))
+        if not (0.0 < value < math.inf and goal > 0.0):
+            return math.copysign(math.inf, value - goal), 0.0
+        return math.log(value / goal), rise / value - goal_rise / goal
+
+    begin, farthest = math.log(start), LARGEST_LOG_ORDER
+    root = increasing_root_by_newton(condition, begin, last_step=_LAST_STEP, farthest=farthest)
+    return math.exp(root)
 
 
 def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:
@@ -208,12 +196,11 @@ def _stated(terms: Terms) -> RenyiPoints | None:
     # A divergence increases with its order, which is rounded down.
     orders = {c: (1.0 + c) * (1.0 - 2.0 * ULP) for c in breakpoints(terms) if c <= last}
     points = [
-        (order, sum_of_bounds(terms, c) / c * (1.0 + 4.0 * ULP))
+        (order, size)
         for c, order in orders.items()
-        if order > 1.0
+        if order > 1.0 and (size := sum_of_bounds(terms, c) / c * (1.0 + 4.0 * ULP)) < math.inf
     ]
-    known = [(order, size) for order, size in points if size < math.inf]
-    return RenyiPoints(known) if known else None
+    return RenyiPoints(points) if points else None
 
 
 def epsilon_upper(terms: Terms, delta: float) -> float:
@@ -290,8 +277,7 @@ def best_order(plan: Mechanism, delta: float) -> float:
         9.79
     """
     at = _validate.real("delta", delta)
-    branches = composition_of(checked("plan", plan), RDP.name).branches
-    directions = [terms for one in branches for terms in (one.removing, one.adding)]
+    directions = composition_of(checked("plan", plan), RDP.name).directions
     if not 0.0 < at < 1.0:
         return math.inf
     return max((_of_direction(terms, at) for terms in directions), key=lambda one: one[0])[1]
@@ -306,7 +292,6 @@ def _of_direction(terms: Terms, delta: float) -> tuple[float, float]:
 
 # The orders of the moments in the authors' code.
 MOMENTS: Final = range(1, 33)
-_MOMENTS_OUTWARD: Final = 2.0**-46
 
 
 @final
@@ -345,18 +330,15 @@ class Moments(BoundAccountant):
     def epsilon_upper(self, terms: Terms, delta: float) -> float:
         log_inverse = -log_readings(delta)[0]
         best = min(MOMENTS, key=lambda k: (total(terms, float(k)).value + log_inverse) / k)
-        return (log_moment_upper(terms, best) + log_inverse) / best * (1.0 + _MOMENTS_OUTWARD)
+        return (log_moment_upper(terms, best) + log_inverse) / best * (1.0 + _OUTWARD)
 
     def delta_upper(self, terms: Terms, epsilon: float) -> float:
         best = min(MOMENTS, key=lambda k: total(terms, float(k)).value - k * epsilon)
         moment = log_moment_upper(terms, best)
-        log_delta = moment - best * epsilon + _MOMENTS_OUTWARD * (moment + best * epsilon)
-        return math.exp(min(log_delta, 0.0)) * (1.0 + _MOMENTS_OUTWARD)
+        log_delta = moment - best * epsilon + _OUTWARD * (moment + best * epsilon)
+        return math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD)
 
 
 def log_moment_upper(terms: Terms, order: int) -> float:
     """Return ``alpha(k)``, the composition's log moment, rounded up; inf where it is not known."""
-    bounds = [(loss.cgf_bounds(float(order)), count) for loss, count in terms]
-    return math.fsum(count * (k.midpoint + k.radius) for k, count in bounds) * (
-        1.0 + _MOMENTS_OUTWARD
-    )
+    return sum_of_bounds(terms, float(order)) * (1.0 + _OUTWARD)

@@ -63,20 +63,6 @@ def noisy_seen(what: str, *, alone: str = "what single examples or clients add t
     )
 
 
-def seen_of_clients(*, drawn_seen: bool) -> str:
-    """Return who is trusted where noise is added to sums of what clients send, as a sentence.
-
-    Noise that each client adds in full is covered only where it may be seen who takes part.
-    """
-    also = " and who takes part" if drawn_seen else ""
-    added = "each client adds all of this noise to its own change, or " if drawn_seen else ""
-    return (
-        f"Whoever is not trusted sees the noisy sums of all rounds{also}, and so every model, but "
-        "nothing without the noise: the server is trusted, as it sees each client's change, unless "
-        f"{added}secure aggregation shows it noisy sums alone."
-    )
-
-
 _PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
 
@@ -281,10 +267,7 @@ class Parallel(Mechanism):
 
         delta(eps) = max over i of delta_i(eps),  and over n runs max over i of delta_i^(n)(eps),
 
-    which may be a different part at another eps. ``split`` names the rule by which the data are
-    split. In one plan, all ``Parallel`` of the same name split by the same rule: a record in part i
-    of one is in part i of the others. Rules of different names have nothing to do with each other:
-    a record may be in any part of one and in any part of the other.
+    which may be a different part at another eps.
 
     Guarantees:
         As narrow as the intervals of its parts: the worst of them, both ends. Under replace-one a
@@ -293,7 +276,8 @@ class Parallel(Mechanism):
 
     Args:
         parts: The mechanisms, at least one, each on a part of its own.
-        split: A name for the rule by which the data are split, the same for all that split so.
+        split: A name for the rule by which the data are split. In one plan a record in part i of
+            one ``Parallel`` is in part i of all of the same name, and in any part of the others.
 
     References:
         McSherry, "Privacy Integrated Queries", SIGMOD 2009, theorem 4.

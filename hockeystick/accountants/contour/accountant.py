@@ -87,16 +87,13 @@ class AnalyticPairs(NamedTuple):
 
         A loss that has one of its own is exact.
         """
-        found: list[Terms] = []
         if all(isinstance(loss, AnalyticLoss) for loss, _ in terms):
             return None
-        known = [loss if isinstance(loss, AnalyticLoss) else loss.attained for loss, _ in terms]
-        for pairs in ([(loss, n) for loss, (_, n) in zip(known, terms, strict=True)], terms):
-            analytic = [(loss.analytic if loss else None, n) for loss, n in pairs]
-            found.append(tuple((loss, n) for loss, n in analytic if loss is not None))
-            if len(found[-1]) < len(terms):
-                return None
-        return cls(*found)
+        known = ((one if isinstance(one, AnalyticLoss) else one.attained, n) for one, n in terms)
+        attained = tuple((found, n) for one, n in known if one and (found := one.analytic))
+        dominating = tuple((found, n) for one, n in terms if (found := one.analytic))
+        sharp = len(attained) == len(dominating) == len(terms)
+        return cls(attained, dominating) if sharp else None
 
     def between(self, order: float, read: Callable[[Terms], Interval]) -> Interval | None:
         """Return the interval between the two pairs; None where an end is not sharp.
@@ -250,11 +247,9 @@ class Contour(DirectedAccountant):
         lines = self.analytic_terms(terms)
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
-        found = None
-        if lines:
-            least = _LEAST_LOG_DELTA
-            found = integral_for_epsilon(lines, epsilon, least=least, guess=self.guess)
-        value = None if found is None else found.integral.delta(epsilon)
+        least, guess = _LEAST_LOG_DELTA, self.guess
+        found = integral_for_epsilon(lines, epsilon, least=least, guess=guess) if lines else None
+        value = found and found.integral.delta(epsilon)
         one_by_one = expanded(terms)
         if value is None and one_by_one != terms:
             return self.delta_of(one_by_one, epsilon)
@@ -300,14 +295,10 @@ class Contour(DirectedAccountant):
             if not lines:
                 raise self.refuse("the plan", "its noise or rate is out of reach of the quadrature")
             answer = digits_of(lines, quantity, value, digits)
-            if (
-                answer is None
-                and quantity == "epsilon"
-                and self.epsilon_of(terms, value).upper == 0.0
-            ):
-                answer = Interval.point(0.0)
             if answer is None:
-                raise self.refuse("the plan", f"{digits} digits take too long; ask for fewer")
+                if quantity != "epsilon" or self.epsilon_of(terms, value).upper != 0.0:
+                    raise self.refuse("the plan", f"{digits} digits take too long; ask for fewer")
+                answer = Interval.point(0.0)
             found.append(answer)
         return worse(found)
 
@@ -350,10 +341,10 @@ def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Inte
 _SMOOTHED_OUTWARD: Final = 2.0**-48
 # The largest width of the smoothing in units of 1/c, the most nodes, and the most terms summed.
 _LARGEST_WIDTH: Final = 0.1
-_SMOOTHED_MOST_NODES: Final = 1_500_000
-_SMOOTHED_MOST_WORK: Final = 300_000_000
+_MOST_NODES: Final = 1_500_000
+_MOST_WORK: Final = 300_000_000
 # The largest order that a line is chosen at.
-_SMOOTHED_LARGEST_ORDER: Final = 1e8
+_LARGEST_ORDER: Final = 1e8
 # Each error of an integral, relative to that of the smoothing.
 _QUADRATURE_SHARE: Final = 0.01
 _FIRST_ERROR: Final = 1e-2
@@ -377,11 +368,8 @@ class Smoothed:
         one, two = self.once.delta(epsilon).log("lower"), _log_upper(self.twice, epsilon)
         if not -math.inf < one <= two < math.inf:
             return -math.inf
-        value = (
-            2.0
-            - math.exp(min(two - one, 1.0))
-            - math.exp(min(self._log_remainder(epsilon) - one, 1.0))
-        )
+        rest = self._log_remainder(epsilon)
+        value = 2.0 - math.exp(min(two - one, 1.0)) - math.exp(min(rest - one, 1.0))
         value -= _SMOOTHED_OUTWARD * (abs(one) + 4.0)
         return one + math.log(value) - self._slack(epsilon) if value > 0.0 else -math.inf
 
@@ -450,7 +438,7 @@ def _smoothed(
 ) -> Smoothed | None:
     """Return both integrals, for about a relative error of delta; None if they take too long."""
     c = saddle(terms, epsilon)
-    if c > _SMOOTHED_LARGEST_ORDER:
+    if c > _LARGEST_ORDER:
         return None
     # A width that is a short fraction makes the added noise an exact number.
     width = min(math.sqrt(delta_error / (3.0 * c * (c + 1.0))), _LARGEST_WIDTH / c)
@@ -460,13 +448,9 @@ def _smoothed(
         added = GaussianLoss(1 / (factor * Fraction(width)))
         both = (*terms, (added, 1))
         target = ContourTarget(epsilon, log_delta, accuracy)
-        line = choose_contour(both, saddle(both, epsilon), target, _SMOOTHED_MOST_NODES)
+        line = choose_contour(both, saddle(both, epsilon), target, _MOST_NODES)
         rules = line and rules_for(both, line, target)
-        if (
-            not line
-            or not rules
-            or line.last * sum(one.nodes for one in rules) > _SMOOTHED_MOST_WORK
-        ):
+        if not line or not rules or line.last * sum(one.nodes for one in rules) > _MOST_WORK:
             return None
         integrals.append(integrate(both, line, rules))
     return Smoothed(width, *integrals)

@@ -22,7 +22,7 @@ from hockeystick.accountants.closed_form import (
     least_epsilon,
 )
 from hockeystick.accountants.prv._window import Truncation
-from hockeystick.accountants.prv.lattice import is_atomic
+from hockeystick.accountants.prv.lattice import LatticeTarget, is_atomic, refined
 from hockeystick.accountants.rdp import (
     RDP,
     delta_upper,
@@ -46,7 +46,7 @@ from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_poin
 from hockeystick.privacy_loss.core.composition import total
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv.lattice import CellTerms, LatticeReading, LatticeTarget, Reader
+    from hockeystick.accountants.prv.lattice import CellTerms, LatticeReading, Reader
     from hockeystick.kernels.series import Array
 
 
@@ -80,9 +80,8 @@ class _MergedLoss(NamedTuple):
     def tail_delta(self, epsilon: float) -> float:
         """Return the single runs' contribution to delta: ``sum n E[(1 - exp(eps - L))+]``."""
         above = self.at > epsilon
-        return self.runs * float(
-            (np.exp(self.log_p[above]) * -np.expm1(epsilon - self.at[above])).sum()
-        )
+        excess = np.exp(self.log_p[above]) * -np.expm1(epsilon - self.at[above])
+        return self.runs * float(excess.sum())
 
 
 @np.errstate(invalid="ignore", over="ignore")
@@ -92,9 +91,8 @@ def split_tail(target: LatticeTarget, epsilon: float | None) -> LatticeTarget | 
     Atomic losses are not split: a lattice holds their atoms exactly.
     """
     hopeless = epsilon is None and target.log_delta + _LEAST_LOG_RATIO > _MOST_LOG_TAIL
-    if hopeless or len(target.upper) > _MOST_LOSSES:
-        return None
-    if any(is_atomic(loss) for loss, _ in target.upper):
+    many = len(target.upper) > _MOST_LOSSES
+    if hopeless or many or any(is_atomic(loss) for loss, _ in target.upper):
         return None
     points = [_merged(loss, count) for loss, count in target.upper]
     log_delta = target.log_delta
@@ -152,7 +150,7 @@ def _threshold(points: list[_MergedLoss], log_mass: float, epsilon: float) -> fl
 
 
 _OUTWARD: Final = 2.0**-50
-_ACCOUNTANT_TINY: Final = 5e-324
+_LEAST_FLOAT: Final = 5e-324
 # The largest tilt, beyond which round-off is all; the least one, over the standard deviation.
 _LARGEST_TILT: Final = 1e7
 _LEAST_TILT: Final = 0.05
@@ -235,8 +233,7 @@ class PRV(DirectedAccountant):
         if closed == math.inf and not _all_cells(terms):
             closed = self._bound(terms, lambda bound: bound.epsilon_of(terms, delta))
         if closed == math.inf:
-            found = self._epsilon_of(terms, delta, closed)
-            return _sharpened(found, terms, lambda known: self._epsilon_of(known, delta, closed))
+            return _sharpened(terms, lambda some: self._epsilon_of(some, delta, closed))
         lattice = self._epsilon_of(_attained_cells(terms), delta, closed).lower
         lower = min(max(lattice, least_epsilon(terms, delta)), closed)
         return Interval(lower, closed, closed)
@@ -255,8 +252,7 @@ class PRV(DirectedAccountant):
         gain = min(tilt * most, total(kept, tilt).value + log_cks_factor(tilt) - log_delta)
         target = self._target(terms, truncation, tilt, log_delta, gain, for_delta=False)
         found = _tilted_or_split(target, lambda low, high: _epsilons(low, high, delta, most), None)
-        found = found.within(Interval(0.0, most, most)) if found else None
-        return _within_renyi_bound(found, lambda: RDP().epsilon_of(terms, delta))
+        return _within_bounds(found, most, lambda: RDP().epsilon_of(terms, delta))
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         if epsilon >= largest_loss(terms):
@@ -265,8 +261,7 @@ class PRV(DirectedAccountant):
         if closed == math.inf and not _all_cells(terms):
             closed = self._bound(terms, lambda bound: bound.delta_of(terms, epsilon))
         if closed == math.inf:
-            found = self._delta_of(terms, epsilon, closed)
-            return _sharpened(found, terms, lambda known: self._delta_of(known, epsilon, closed))
+            return _sharpened(terms, lambda some: self._delta_of(some, epsilon, closed))
         lattice = self._delta_of(_attained_cells(terms), epsilon, closed).lower
         lower = min(max(lattice, least_delta(terms, epsilon)), closed)
         return Interval(lower, 0.5 * (lower + closed), closed)
@@ -276,8 +271,8 @@ class PRV(DirectedAccountant):
             return Interval.point(0.0)
         terms = expanded(terms)
         self._cell_terms(terms)  # Refuses what has no cells, whatever its delta.
-        most = max(min(delta_upper(terms, epsilon), most), _ACCOUNTANT_TINY)
-        if most == _ACCOUNTANT_TINY:
+        most = max(min(delta_upper(terms, epsilon), most), _LEAST_FLOAT)
+        if most == _LEAST_FLOAT:
             # A delta below all floats needs no lattice.
             return RDP().delta_of(terms, epsilon)
         if most <= self.least:
@@ -286,8 +281,7 @@ class PRV(DirectedAccountant):
         tilt = rough_optimal_order_at(truncation.terms(terms), epsilon)
         target = self._target(terms, truncation, tilt, math.log(most), 1.0, for_delta=True)
         found = _tilted_or_split(target, lambda low, high: _deltas(low, high, epsilon), epsilon)
-        found = found.within(Interval(0.0, most, most)) if found else None
-        return _within_renyi_bound(found, lambda: RDP().delta_of(terms, epsilon))
+        return _within_bounds(found, most, lambda: RDP().delta_of(terms, epsilon))
 
     def _target(
         self,
@@ -299,15 +293,11 @@ class PRV(DirectedAccountant):
         *,
         for_delta: bool,
     ) -> LatticeTarget:
-        from hockeystick.accountants.prv.lattice import LatticeTarget
-
         upper = self._cell_terms(terms)
-        known = [(loss.attained, count) for loss, count in terms]
-        lower = [(loss, count) for loss, count in known if isinstance(loss, CellLoss)]
         spread = math.sqrt(max(total(truncation.terms(terms), tilt).second_derivative, 1.0))
         tilt = min(max(tilt, _LEAST_TILT / spread), _LARGEST_TILT)
         asked = (log_delta, gain, self.tolerance, self.step)
-        return LatticeTarget(lower, upper, tilt, *asked, for_delta, truncation)
+        return LatticeTarget(_attained_cells(terms), upper, tilt, *asked, for_delta, truncation)
 
     def _bound(self, terms: Terms, ask: Callable[[RDP], Interval]) -> float:
         """Return the Renyi bound where a lattice can tell more of what is attained, or raise."""
@@ -344,8 +334,6 @@ def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None)
 def _refined(
     target: LatticeTarget, read: Reader, retry: Callable[[], bool] = lambda: True
 ) -> Interval | None:
-    from hockeystick.accountants.prv.lattice import refined
-
     try:
         with np.errstate(invalid="raise", over="raise"):
             return refined(target, read, retry)
@@ -357,7 +345,7 @@ def _all_cells(terms: Terms) -> bool:
     return all(isinstance(loss, CellLoss) for loss, _ in expanded(terms))
 
 
-def _attained_cells(terms: Terms) -> Terms:
+def _attained_cells(terms: Terms) -> tuple[tuple[CellLoss, int], ...]:
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if isinstance(loss, CellLoss))
 
@@ -371,18 +359,19 @@ def _attained_alone(terms: Terms, first: Terms) -> Terms:
     return known if alone else ()
 
 
-def _sharpened(found: Interval, terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
-    """Return the interval; if wide, with the lower end of the attained losses' own lattice."""
-    known = _attained_cells(terms)
+def _sharpened(terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
+    """Return the answer; if wide, with the lower end of the attained losses' own lattice."""
+    found, known = ask(terms), _attained_cells(terms)
     if found.relative_width <= _UNSETTLED or not known or known == terms:
         return found
     return found.within(Interval(ask(known).lower, found.upper, found.upper))
 
 
-def _within_renyi_bound(found: Interval | None, bound: Callable[[], Interval]) -> Interval:
-    """Return the interval; where there is none or it is wide, the Renyi bound as well."""
+def _within_bounds(found: Interval | None, most: float, bound: Callable[[], Interval]) -> Interval:
+    """Return what is at most ``most``; where there is none or it is wide, the Renyi bound too."""
     if found is None:
         return bound()
+    found = found.within(Interval(0.0, most, most))
     return found.within(bound()) if found.relative_width > _WIDE else found
 
 

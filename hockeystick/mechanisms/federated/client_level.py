@@ -15,7 +15,6 @@ from hockeystick.mechanisms.base import (
     Plan,
     divided_words,
     registered,
-    seen_of_clients,
     set_fields,
 )
 from hockeystick.mechanisms.noise.gaussian import Gaussian
@@ -226,6 +225,10 @@ class FedSDP(Plan):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
+        # Noise that each client adds in full is covered only where it may be seen who takes part.
+        revealed = self.sampling is ClientSampling.REVEALED
+        also = " and who takes part" if revealed else ""
+        added = "each client adds all of this noise to its own change, or " if revealed else ""
         return (
             self.unit.meaning(self.adjacency),
             drawn_words(self),
@@ -238,7 +241,9 @@ class FedSDP(Plan):
             divided_words(self.adjacency, "how many clients took part", "clients"),
             f"The number of rounds is fixed in advance, {self.rounds:,}, and every release counts "
             f"as one; {STOPPED_EARLIER}",
-            seen_of_clients(drawn_seen=self.sampling is ClientSampling.REVEALED),
+            f"Whoever is not trusted sees the noisy sums of all rounds{also}, and so every model, "
+            "but nothing without the noise: the server is trusted, as it sees each client's "
+            f"change, unless {added}secure aggregation shows it noisy sums alone.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -316,9 +316,8 @@ class SinhNormal(AnyAdjacency):
     def __post_init__(self) -> None:
         set_fields(self)
         if self.rho < math.inf and decimal(self.rho) * decimal(self.width) ** 2 < 1:
-            raise ParameterError(
-                "width", self.width, f"at least 1/sqrt(rho), for rho = {self.rho:g}"
-            )
+            allowed = f"at least 1/sqrt(rho), for rho = {self.rho:g}"
+            raise ParameterError("width", self.width, allowed)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

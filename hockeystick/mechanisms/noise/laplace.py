@@ -109,8 +109,7 @@ class MultivariateLaplace(AnyAdjacency):
         return MultivariateLaplace(quotient_down(self.scale, size), self.dimension)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
-        details = (f"scale {self.scale:g}", f"dimension {self.dimension}")
-        return "multivariate Laplace", details
+        return "multivariate Laplace", (f"scale {self.scale:g}", f"dimension {self.dimension}")
 
 
 _GAMMA: Final = Domain(symbol="gamma", low=0, high=1, low_open=True, typical=(0.05, 0.95))

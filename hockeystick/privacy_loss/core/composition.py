@@ -183,11 +183,8 @@ class Composition:
     @property
     def directions(self) -> tuple[Terms, ...]:
         """The distinct lists of losses: one where all directions have the same."""
-        if not self.others:
-            return (
-                (self.removing,) if self.removing == self.adding else (self.removing, self.adding)
-            )
-        return tuple(dict.fromkeys(terms for one in self.branches for terms in one.directions))
+        each = (terms for one in self.branches for terms in (one.removing, one.adding))
+        return tuple(dict.fromkeys(each))
 
     @property
     def anywhere(self) -> Composition:
@@ -454,9 +451,8 @@ class NoiselessLoss(ProfiledLoss):
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
-        return (
-            FloatAndDecimal.of(self.rate) if self.removing or self.rate == 1 else NO_INFINITY_MASS
-        )
+        infinite = self.removing or self.rate == 1
+        return FloatAndDecimal.of(self.rate) if infinite else NO_INFINITY_MASS
 
     @property
     def finite(self) -> PrivacyLoss | None:
@@ -544,6 +540,14 @@ def breakpoints(terms: TermSequence) -> tuple[float, ...]:
     return tuple(sorted({c for loss, _ in terms for c in loss.breakpoints}))
 
 
+def candidate_orders(terms: TermSequence, c: float) -> tuple[float, ...]:
+    """Return c, at most the last order of a finite K, and the breakpoints next to it."""
+    last, near = largest_order(terms), breakpoints(terms)
+    c = min(c, last)
+    below, beyond = [x for x in near if x < c], [x for x in near if c < x <= last]
+    return (c, *below[-1:], *beyond[:1])
+
+
 def minimising_orders(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ...]:
     """Return the orders c one of which minimises a function whose derivative has this sign.
 
@@ -556,7 +560,5 @@ def minimising_orders(terms: Terms, condition: Callable[[float], float]) -> tupl
         c = math.exp(log_c)
         return condition(c) if c <= last else math.inf
 
-    c = min(math.exp(increasing_root(sign, 1.0, tolerance=1e-6, farthest=LARGEST_LOG_ORDER)), last)
-    near = breakpoints(terms)
-    below, above = [x for x in near if x < c], [x for x in near if c < x <= last]
-    return (c, *below[-1:], *above[:1])
+    log_c = increasing_root(sign, 1.0, tolerance=1e-6, farthest=LARGEST_LOG_ORDER)
+    return candidate_orders(terms, math.exp(log_c))

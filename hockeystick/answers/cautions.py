@@ -112,9 +112,10 @@ def cautions(
 def cautions_at(plan: Mechanism, *, epsilon: float, delta: float) -> tuple[Caution, ...]:
     """Return the cautions where a plan is said to be (epsilon, delta)-DP."""
     weak = Caution("epsilon", _NO_GUARANTEE if epsilon == math.inf else _WEAKLY)
-    found = (caution_of_delta(delta, plan), weak if epsilon > _WEAK else None)
-    every = (*found, *cautions_of_plan(plan))
-    return tuple(sorted(filter(None, every), key=lambda one: one.is_mild))
+    grave = (caution_of_delta(delta, plan), weak if epsilon > _WEAK else None)
+    return tuple(
+        sorted(filter(None, (*grave, *cautions_of_plan(plan))), key=lambda one: one.is_mild)
+    )
 
 
 def cautions_of_plan(plan: Mechanism) -> tuple[Caution, ...]:

@@ -145,9 +145,8 @@ def references_of(documented: type) -> str:
 
 
 def _named(plan: Mechanism, accountant: str) -> Iterator[tuple[str, str]]:
-    known = ACCOUNTANTS.get(accountant)
-    if known is not None:
-        yield accountant, references_of(type(known))
+    if accountant in ACCOUNTANTS:
+        yield accountant, references_of(type(ACCOUNTANTS[accountant]))
     for part in mechanisms_in(plan):
         if isinstance(part, DPSGD):
             yield from _of_training(part)
@@ -156,7 +155,6 @@ def _named(plan: Mechanism, accountant: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_training(plan: DPSGD) -> Iterator[tuple[str, str]]:
-    """Yield the references of DP-SGD, and those of the one sampling that a plan has."""
     text, _, others = references_of(DPSGD).partition(_OTHERS)
     algorithm, _, poisson = text.partition("; ")
     is_poisson = plan.sampling is Sampling.POISSON

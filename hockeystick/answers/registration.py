@@ -22,6 +22,7 @@ from hockeystick.results import Certified
 
 BLANK: Final = "to be filled in: "
 # By the topics of NIST SP 800-226 (2025) that the registry has no field for.
+_MODELS: Final = "one of Local, Central, Shuffle, Federated, Varies"
 _BESIDES: Final = (
     "how the data are collected, and to whom they are exposed before anything is protected",
     "how useful the output is, for whom, and whether the noise biases it against small groups",
@@ -85,12 +86,8 @@ def registration(
         ),
         epsilon=_number(at_most(answer.upper)) if answer.upper < math.inf else unknown,
         delta="" if at == 0.0 else f"      delta: {_number(plain(at))}\n",
-        proven=_value(
-            proven, *(f"Caution: {one.text}" for one in cautions(answer, plan, delta=at))
-        ),
-        model=_value(
-            _model_name(plan) or f"{BLANK}one of Local, Central, Shuffle, Federated, Varies"
-        ),
+        proven=_value(proven, *(f"Caution: {x.text}" for x in cautions(answer, plan, delta=at))),
+        model=_value(_model_name(plan) or f"{BLANK}{_MODELS}"),
         composition=_value(*words, *steps_rules(plan), how),
         mechanisms=_value(
             *words,

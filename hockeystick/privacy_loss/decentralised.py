@@ -410,10 +410,7 @@ def _rounded(terms: list[tuple[int, int, int]], parties: int, *, up: bool) -> Fr
 
 
 def _ends_of_token_walk(steps: int, singles: int, blocks: int) -> list[int]:
-    """Return the last number of each block of numbers of steps, from 0 to at least ``steps``.
-
-    The first blocks have one number each, the others grow geometrically.
-    """
+    """Return the last number of steps of each block: single ones, then in a geometric series."""
     ends = list(range(min(steps, singles) + 1))
     growth = max(_LEAST_GROWTH, (steps / singles) ** (1 / blocks))
     while ends[-1] < steps:

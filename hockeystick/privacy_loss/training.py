@@ -149,10 +149,7 @@ class SampledIterates:
         return steps + (float(split.noise) ** -2.0 if split.noise else 0.0)
 
     def _tried(self) -> tuple[Array, Array, Array]:
-        """Return steps after the hidden ones, those with shifts among them, and shares.
-
-        The numbers of steps are in about equal ratios.
-        """
+        """Return steps after the hidden ones, those with shifts among them, and shares."""
         numbers = np.rint(np.geomspace(1, self.steps - 1, _LENGTHS))
         lengths: Any = np.unique(numbers).astype(np.int64)
         shares = np.arange(4, _SHARES) / _SHARES

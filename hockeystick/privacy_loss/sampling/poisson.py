@@ -170,10 +170,10 @@ def _(loss: RandomizedResponsePairLoss, rate: float | Fraction, removing: bool) 
         return NoiselessLoss(rate, removing)
     if loss.failure == 0.0 or rate == 0:
         return SampledAtomsLoss(loss, rate, removing)
-    if loss.epsilon > LARGEST_EXPONENT:
-        raise NoAnalysisError(f"epsilon {loss.epsilon:g} is too large beside failures")
-    printed, exact = (_sampled_masses(loss, rate, read) for read in (decimal, Fraction))
-    outcomes = Outcomes.within(printed, exact, _TINY)
+    outcomes = None
+    if loss.epsilon < LARGEST_EXPONENT:
+        printed, exact = (_sampled_masses(loss, rate, read) for read in (decimal, Fraction))
+        outcomes = Outcomes.within(printed, exact, _TINY)
     if outcomes is None:
         raise NoAnalysisError("its masses are out of the reach of floats")
     pair = dominating_pair_of_outcomes(outcomes)

@@ -548,9 +548,8 @@ def _with_lost(
 ) -> tuple[Array, Array]:
     """Return the atoms with the omitted mass at an upper bound of its loss.
 
-    All that is not missing comes of likelihood ratios within the first nodes, and no mean exceeds
-    what it is the mean of. Spread to that loss and to none, with its masses under both P and Q
-    kept, it costs more than where it is.
+    All else comes of likelihood ratios within the first nodes, and no mean exceeds what it is the
+    mean of. Spread to that loss and to none, its masses under P and Q kept, it costs more.
     """
     noise, times = loss.noise_multiplier, loss.participations
     farthest = times * (FARTHEST / noise + 0.5 / noise / noise) * (1.0 + 1e-9) + 1e-6 + step

@@ -266,11 +266,10 @@ def _gaussian(noise: float, distance: int) -> GaussianLoss:
 def _largest_attained(
     noise: float, steps: int, pairs: tuple[Shifts, ...], group: int, dropped: bool
 ) -> CellLoss | None:
-    """Return the attained loss with the largest K at the order ``noise``.
+    """Return the attained loss with the largest K at the order ``noise``, a typical one.
 
-    That order is typical of the best one after some epochs at common deltas. More noise gives a
-    smaller loss. Of a group, all may move the sum of all batches, or one alone may differ.
-    The sum of all is no Gaussian where some are dropped.
+    Of a group, all may move the sum of all batches, which is no Gaussian where some are dropped,
+    or one alone may differ.
     """
     if noise > _MOST_NOISE:
         return None

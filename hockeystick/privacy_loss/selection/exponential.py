@@ -61,9 +61,8 @@ def _pure(epsilon: float, attained_epsilon: float) -> DominatedLoss:
 def _flipped(epsilon: float) -> float:
     """Return the loss of permute-and-flip between two candidates that change places.
 
-    The scores differ by one sensitivity. The worse candidate is visited first with probability
-    1/2 and then accepted with probability ``exp(-epsilon/2)``; otherwise the better one is
-    released. Their odds are ``2 exp(epsilon/2) - 1`` to 1, and the neighbour's are the reverse.
+    The scores differ by one sensitivity. The worse candidate is released where it is first (1/2)
+    and accepted (``exp(-epsilon/2)``): odds of ``2 exp(epsilon/2) - 1``, and those reversed.
     """
     half = 0.5 * epsilon
     return half + math.log1p(-math.expm1(-half))

@@ -96,7 +96,9 @@ def _plan(file: PlanFile, accountant: str | None, is_verbose: bool) -> Iterator[
         yield from (("steps", rule.removeprefix("steps = ")) for rule in steps_rules(file.plan))
         yield from (("source", file.source or ""), ("notes", file.notes or ""))
     else:
-        yield "plan", Text("; ".join(words), no_wrap=True, overflow="ellipsis")
+        # The shortest first: what is cut off is the end of one, not another part.
+        shown = "; ".join(sorted(words, key=len))
+        yield "plan", Text(shown, no_wrap=True, overflow="ellipsis")
     by = "" if accountant is None else f"; accountant {accountant}"
     yield "adjacency", f"{file.plan.adjacency or 'any'}{by}"
 

@@ -1,7 +1,4 @@
-"""Moment generating functions along the lines ``z = c + i k step``, ``k < count``, in mpmath.
-
-Where a line is a sum over nodes of a quadrature, the compiled kernels have the same nodes.
-"""
+"""Moment generating functions along the lines ``z = c + i k step``, ``k < count``, in mpmath."""
 
 from __future__ import annotations
 

@@ -129,10 +129,9 @@ def sinh_normal_delta(epsilon: mpf, rho: Fraction, width: Fraction) -> mpf:
 
 
 def _sinh_normal_threshold(epsilon: mpf, rho: Fraction, width: Fraction) -> mpf:
-    """Return the u at which the loss is epsilon: Newton's method from above, where it is convex.
+    """Return the u at which the loss is epsilon, by Newton's method, as it is convex from above.
 
-    What is subtracted is at most half of the first term, so that the root is below
-    ``arsinh(2 eps / k) / 2``.
+    The root is below ``arsinh(2 eps / k) / 2``: at most half of the first term is subtracted.
     """
     if epsilon < 0:
         return -_sinh_normal_threshold(-epsilon, rho, width)

@@ -237,7 +237,7 @@ def _to_points(
     in the step. Where the neighbour has too few of them, the cell goes to the next point, or down.
     """
     cells, known = np.arange(mean.size), np.array((mean, log_p, error))
-    side = np.where(mean < lattice.at(place), 1, -1)
+    side = np.where(mean >= lattice.at(place), -1, 1)  # what is not known goes down
     giver = np.clip(cells + side, 0, mean.size - 1)
     most = np.full(mean.size, _LARGEST_SHARE)
     given, share = _balance(known, known[:, giver], lattice.at(place), most[giver])
@@ -251,9 +251,10 @@ def _to_points(
     # What gives outcomes away needs less itself: at least ``least`` of it, at most ``most``.
     least = 1.0 - np.bincount(giver, share, minlength=mean.size)
     most = 1.0 - np.bincount(giver, share * least, minlength=mean.size)
-    needed = np.where(mean < lattice.at(place), most, least)
+    needed = np.where(mean >= lattice.at(place), least, most)
     left = 1.0 - np.bincount(giver, share * needed, minlength=mean.size)
-    larger = np.where(share > 0.0, np.maximum(error, error[giver]), error)
+    larger = np.maximum(error, error[giver]) + ULP * (512.0 + 2.0 * np.abs(log_p - log_p[giver]))
+    larger = np.where(share > 0.0, larger, error)
     return _Contributions(place, log_p + np.log(left + given * needed), larger)
 
 

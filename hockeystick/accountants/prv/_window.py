@@ -135,7 +135,9 @@ def window(weights: Sequence[tuple[TiltedMasses, int]], step: float, log_outside
     s = np.sqrt(-2.0 * log_outside / max(known.variance, 1e-300)) * _TILTS
     ends, outside = [], 0.0
     for side in (-1.0, 1.0):
-        needed = float(((known.log_moment(side * s) - log_outside) / s).min())
+        parts = np.array_split(s, 1 + len(known.runs) // 64)
+        log_moment = np.concatenate([known.log_moment(side * part) for part in parts])
+        needed = float(((log_moment - log_outside) / s).min())
         farthest, reached = known.farthest(side), needed + 1e-9 * abs(needed)
         ends.append(side * min(farthest, reached))
         outside += 0.0 if farthest <= reached else math.exp(log_outside)

@@ -248,9 +248,6 @@ def exchanged_pair(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> Dominat
     ``worst`` dominates all pairs for ``eps >= 0``; ``attained`` are losses of some data sets.
     """
     if not isinstance(worst, CellLoss):
-        raise NoAnalysisError(
-            "its privacy loss has no distribution that is known cell by cell; state what holds of "
-            "a sample, as ApproxDP(epsilon, delta).subsample(rate)"
-        )
+        raise NoAnalysisError("its loss is not known cell by cell; state what holds of a sample")
     joined, exact = JoinedLoss(worst, worst), attained[0] is worst
     return DominatingPair(*(DominatedLoss(joined, one, exact=exact) for one in attained))

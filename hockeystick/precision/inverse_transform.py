@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
@@ -128,14 +129,13 @@ def _half_normal_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
 
     ``Q' = -1/s(x)`` with the density ``s = sqrt(2/pi) exp(-x^2/2)``, and with ``s' = -x s`` the
     n-th derivative is ``(-1/s)^n P_n(x)`` with ``P_1 = 1`` and ``P_(n+1) = P_n' + n x P_n``, whose
-    coefficients are not negative: in size it rises with x, and so falls with u. They are integers
-    that floats hold up to P_12.
+    coefficients are integers >= 0, held by floats up to P_12: it falls with u in size.
     """
     scale = -mp.sqrt(mp.pi / 2) * mp.exp(x * x / 2)
     found, power, polynomial = [x], mp.one, Polynomial([1.0])
     for n in range(1, degree + 1):
         power = power * scale / n
-        found.append(power * mp.polyval(polynomial.coef[::-1].tolist(), x))
+        found.append(power * reduce(lambda all_, c: all_ * x + c, polynomial.coef[::-1], mp.zero))
         polynomial = polynomial.deriv() + Polynomial([0.0, n]) * polynomial
     return found
 

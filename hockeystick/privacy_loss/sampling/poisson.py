@@ -168,7 +168,7 @@ def _(loss: NoiselessLoss, rate: float | Fraction, removing: bool) -> PrivacyLos
 def _(loss: RandomizedResponsePairLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
     if loss.failure == 1.0:
         return NoiselessLoss(rate, removing)
-    if loss.failure == 0.0 or rate == 0:
+    if loss.failure == 0.0:
         return SampledAtomsLoss(loss, rate, removing)
     outcomes = None
     if loss.epsilon < LARGEST_EXPONENT:

@@ -12,7 +12,7 @@ from typing import Final
 
 LIBRARIES: Final = (
     *("hockeystick", "numpy", "scipy", "numba", "mpmath"),
-    *("dp-accounting", "prv-accountant", "opacus", "torch"),
+    *("dp-accounting", "prv-accountant", "opake-accounting", "opacus", "torch"),
 )
 ROOT: Final = Path(__file__).parents[2]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
 from rich.console import Console
@@ -24,7 +23,6 @@ class Effort(NamedTuple):
     small_deltas: int
     widths: int
     sizes: dict[str, Sequence[float]]
-    training: bool
 
     @property
     def solve_limit(self) -> float:
@@ -44,7 +42,6 @@ FULL: Final = Effort(
         "distinct mechanisms": (1, 3, 10, 30, 100),
         timing.POINTS: (10, 100, 1000),
     },
-    training=True,
 )
 QUICK: Final = Effort(
     repeats=1,
@@ -58,7 +55,6 @@ QUICK: Final = Effort(
         "distinct mechanisms": (1, 2),
         timing.POINTS: (10, 100),
     },
-    training=False,
 )
 
 
@@ -73,7 +69,6 @@ class Measured(NamedTuple):
     widths: list[soundness.Judged]
     growth: list[timing.Curve]
     solved: dict[str, timing.Solved]
-    training: dict[str, tuple[float, float]]
     absent: tuple[str, ...]
 
 
@@ -88,7 +83,6 @@ def measure(effort: Effort, console: Console) -> Measured:
         usual = timing.usual(crew, effort.repeats, effort.limit, track)
         solved = timing.solved(crew, effort.repeats, effort.solve_limit, track)
         growth = timing.growth(crew, effort.sizes, effort.repeats, effort.limit, track)
-        training = trained(track) if effort.training else {}
         cases = soundness.cases()[: effort.widths]
         widths = soundness.judgements(crew, track([OWN], "widths"), cases, effort.limit)[OWN.name]
         asked = soundness.chosen(effort.usual_deltas, effort.small_deltas)
@@ -99,16 +93,5 @@ def measure(effort: Effort, console: Console) -> Measured:
         "taken": f"{(time.perf_counter() - start) / 60.0:.1f} minutes",
     }
     absent = tuple(side.name for side in SIDES if not side.installed)
-    found = usual, judged, widths, growth, solved, training
+    found = usual, judged, widths, growth, solved
     return Measured(effort, about, machine.versions(), *found, absent)
-
-
-def trained(track: Any) -> dict[str, tuple[float, float]]:
-    """Return the times of a private step here and at Opacus's, by model."""
-    if find_spec("opacus") is None:
-        return {}
-    from benchmarks import bench_torch
-
-    cases = track(bench_torch.SMALL, "private steps")
-    found = {case.kind: bench_torch.measured(case) for case in cases}
-    return {kind: (one["exact"].seconds, one["Opacus"].seconds) for kind, one in found.items()}

@@ -63,7 +63,6 @@ def _tables(found: Measured) -> dict[str, str]:
         "widths_table": widths(found),
         "growth": "\n\n".join(growth(curve) for curve in found.growth),
         "solved": solved(found.solved),
-        "training": training(found.training),
     }
 
 
@@ -274,16 +273,3 @@ def _noise(one: timing.Solved) -> tuple[str, str, str]:
     budget = timing.BUDGET.epsilon
     kept = "yes" if upper <= budget else ("no" if lower > budget else "not decided")
     return f"{one.timed.answer:.8g}", f"[{lower:.9g}, {upper:.9g}]", kept
-
-
-def training(found: dict[str, tuple[float, float]]) -> str:
-    """Return what a private step takes."""
-    if not found:
-        return "Not asked."
-    return table(
-        ("model", "hockeystick", "Opacus", "Opacus / hockeystick"),
-        (
-            (kind, duration(own), duration(other), f"{other / own:.3g}")
-            for kind, (own, other) in found.items()
-        ),
-    )

@@ -12,10 +12,10 @@ from benchmarks.reporting.sides import SIDES
 from benchmarks.reporting.timing import CURVES, POINTS
 
 SECONDS: Final = "seconds of the processor"
-MARKERS: Final = "osDv^<>PX"
+MARKERS: Final = "osDv^<>PXp"
 COLOURS: Final = (
     *("#000000", "#0072b2", "#56b4e9", "#d55e00", "#e69f00", "#009e73", "#cc79a7"),
-    *("#999999", "#7f3c8d"),
+    *("#999999", "#7f3c8d", "#8c564b"),
 )
 STYLES: Final = {
     side.name: {"color": colour, "marker": marker, "markersize": 5}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import hockeystick as hs
@@ -126,6 +127,24 @@ def prv_accountant(question: Question) -> Ends:
     return float(lower), float(upper)
 
 
+def opake(question: Question) -> Ends:
+    """Answer by the compiled module of opake-accounting, with its defaults.
+
+    What is around that module (0.16.1) cannot be imported by Python 3.11.
+    """
+    package: Any = find_spec("opake.api.accounting.core")
+    (path,) = Path(package.submodule_search_locations[0]).glob("opake_accounting.*so")
+    spec: Any = spec_from_file_location("opake_accounting", path)
+    compiled: Any = module_from_spec(spec)
+    spec.loader.exec_module(compiled)
+    config = compiled.DiscretizationConfig()
+    total = compiled.identity_pld(config)
+    for noise in question.noises:
+        one = compiled.poisson_pld(compiled.gaussian_pld(noise, config), question.rate)
+        total = total.compose(one.self_compose(question.steps))
+    return 0.0, float(total.epsilon_at(question.delta))
+
+
 def _opacus(question: Question, name: str) -> Ends:
     from opacus import accountants
 
@@ -161,6 +180,7 @@ SIDES: Final = (
     Side("dp-accounting PLD", "dp_accounting", "upper bound", dp_accounting_pld),
     Side("dp-accounting RDP", "dp_accounting", "upper bound", dp_accounting_rdp),
     Side("prv-accountant", "prv_accountant", "interval", prv_accountant),
+    Side("opake PLD", "opake", "upper bound", opake),
     Side("Opacus PRV", "opacus", "upper bound", opacus_prv),
     Side("Opacus RDP", "opacus", "upper bound", opacus_rdp),
     Side("Opacus GDP", "opacus", "approximation", opacus_gdp),

@@ -53,6 +53,8 @@ _NEGLIGIBLE: Final = 2.0**-60
 _SPARSE: Final = 1.0 / 32.0
 # The most numbers that a batch of transforms holds at a time.
 _BATCH: Final = 2**21
+# Short losses are convolved in groups of at most this share of the points.
+_GROUP: Final = 1.0 / 8.0
 # The sum over masses ends this many 1/c above epsilon; the rest is bounded.
 _TAIL: Final = 60.0
 _LARGEST_EXPONENT: Final = 700.0
@@ -198,21 +200,54 @@ def _product(
     index: Indices = np.arange(size // 2 + 1)
     spectrum: Complexes = np.broadcast_to(np.complex128(1.0), index.shape)
     unit = TRANSFORM * math.log2(size)
-    error = 0.0
+    factors, error = _gathered(weights, size)
     batch = max(_BATCH // size, 1)
-    for start in range(0, len(weights), batch):
-        chosen = weights[start : start + batch]
-        rows = np.array([wrapped(one, size) for one, _ in chosen])
+    for start in range(0, len(factors), batch):
+        chosen = factors[start : start + batch]
+        rows = np.array([wrapped(first, weight, size) for first, weight, _ in chosen])
         error += math.fsum(
-            count * unit * norm(one.weight if one.weight.size <= size else row)
-            for (one, count), row in zip(chosen, rows, strict=True)
+            count * unit * norm(weight if weight.size <= size else row)
+            for (_, weight, count), row in zip(chosen, rows, strict=True)
         )
-        for (_, count), values in zip(chosen, rfft(rows, axis=-1), strict=True):
+        for (*_, count), values in zip(chosen, rfft(rows, axis=-1), strict=True):
             own = values if index.size == values.size else values[index]
             kept = _larger_than(own, _NEGLIGIBLE ** (1.0 / count))
             index, spectrum = index[kept], spectrum[kept] * power(own[kept], count)
     kept = _larger_than(spectrum, _NEGLIGIBLE)
     return index[kept], spectrum[kept], error
+
+
+def _gathered(
+    weights: Sequence[tuple[TiltedMasses, int]], size: int
+) -> tuple[list[tuple[int, Array, int]], float]:
+    """Return first points, masses and counts, short losses that run once convolved; and round-off.
+
+    A group of them is transformed on no more points than its convolution has. Its round-off in the
+    2-norm is that of the transforms, of the product and of the way back.
+    """
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    groups: list[list[TiltedMasses]] = []
+    rows, error, most = [], 0.0, int(_GROUP * size)
+    for one, count in weights:
+        if count > 1 or 2 * one.weight.size > most:
+            rows.append((one.first, one.weight, count))
+        elif groups and one.weight.size + sum(other.weight.size for other in groups[-1]) <= most:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    for group in groups:
+        if len(group) == 1:
+            rows.append((group[0].first, group[0].weight, 1))
+            continue
+        points = int(next_fast_len(sum(one.weight.size for one in group), real=True))
+        product = np.prod([rfft(one.weight, points) for one in group], axis=0)
+        masses = irfft(product, points)
+        unit = TRANSFORM * math.log2(points)
+        after = (1.5 * ULP * len(group) + unit) * norm(masses) * 1.01
+        error += math.fsum(unit * norm(one.weight) for one in group) + after
+        rows.append((sum(one.first for one in group), masses, 1))
+    return rows, error
 
 
 def _larger_than(values: Complexes, least: float) -> Indices:
@@ -232,12 +267,12 @@ def power(values: Complexes, count: int) -> Complexes:
     return result
 
 
-def wrapped(one: TiltedMasses, size: int) -> Array:
+def wrapped(first: int, weight: Array, size: int) -> Array:
     """Return masses modulo ``size``: those whose indices differ by a multiple of it are added."""
-    start = one.first % size
-    length = -(-(start + one.weight.size) // size) * size
+    start = first % size
+    length = -(-(start + weight.size) // size) * size
     padded = np.zeros(length)
-    padded[start : start + one.weight.size] = one.weight
+    padded[start : start + weight.size] = weight
     cycles: Array = padded if length == size else padded.reshape(-1, size).sum(axis=0)
     return cycles
 
@@ -321,7 +356,7 @@ def masses_with_large_loss(
     bulk: Complexes = np.ones_like(rare)
     error_small, error_large, norms, runs = 0.0, 0.0, 0.0, 0.0
     for one, count in ((half, half.runs) for half in split_masses):
-        low, high = wrapped(one.small, size), wrapped(one.large, size)
+        low, high = (wrapped(part.first, part.weight, size) for part in (one.small, one.large))
         small, large = rfft(low), rfft(high)
         own, alone = _difference(small, large, count), power(small, count)
         rare = rare * (alone + own) + bulk * own

@@ -16,9 +16,11 @@ from hockeystick.accountants.prv._discretise import TiltedMasses
 from hockeystick.accountants.prv._window import _coarsen, window
 from hockeystick.accountants.prv.lattice import Bulk
 from hockeystick.accountants.prv.sums import (
+    PointMasses,
     SplitMasses,
     absolute_error_of_large,
     combinations,
+    composed_masses,
     convolved,
     split_masses_of,
 )
@@ -105,6 +107,15 @@ def test_knots_keep_the_mass_and_the_mean_and_widen(points: int) -> None:
     assert (weight * at).sum() == pytest.approx((one.weight * own).sum(), rel=1e-12, abs=1e-14)
     for s in (-8.0, -1.0, 2.0, 10.0):
         assert (weight * np.exp(s * at)).sum() >= (one.weight * np.exp(s * own)).sum() * (1 - 1e-13)
+
+
+def test_short_losses_in_groups_are_off_by_no_more_than_is_said() -> None:
+    parts = [rough(points, points) for points in range(3, 63, 2)]
+    found = composed_masses([(one, 1) for one in parts], 4096, 0)
+    assert isinstance(found, PointMasses)
+    exact = reduce(np.convolve, (one.weight.astype(np.longdouble) for one in parts))
+    truth = np.roll(np.pad(exact, (0, 4096 - exact.size)), sum(one.first for one in parts))
+    assert float(np.linalg.norm(found.mass - truth)) < found.round_off < 1e-12
 
 
 @pytest.mark.parametrize("count", [1, 4, 40])

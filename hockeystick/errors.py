@@ -175,7 +175,7 @@ class BudgetExhausted(HockeystickError):  # noqa: N818 - named as the guarantee 
 
 
 class PlanFileError(HockeystickError):
-    """A plan file cannot be read, or does not describe a plan; ``args`` has all that is wrong."""
+    """A plan file cannot be read, or does not describe a plan."""
 
 
 class AnswerError(HockeystickError, ValueError):

@@ -29,7 +29,6 @@ from hockeystick.cli.options import OfGroup, Source
 from hockeystick.cli.show import progress
 from hockeystick.conversions.convert import PARAMETERS
 from hockeystick.io import PlanFile, parse
-from hockeystick.io.call_text import is_call_text
 from hockeystick.io.codec import Blanks
 from hockeystick.io.plan_file import plan_text
 from hockeystick.mechanisms import assumptions_of
@@ -149,31 +148,22 @@ def _words(answer: Answer) -> tuple[str, str]:
 @command(
     "hockeystick epsilon 'Gaussian(4)' --delta 1e-6 --json > answer.json",
     "hockeystick verify answer.json",
-    "hockeystick verify plan.toml",
     takes="FILE json verbose",
 )
 def verify(file: str) -> None:
     """Have an answer verified by a second program.
 
-    FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of
-    a plan the answer is computed first. The second program has its own definitions, shares no code
-    with the first, and computes in ball arithmetic (extra verify). Of a report, its visible text is
-    not looked at.
+    FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. The
+    second program has its own definitions, shares no code with the first, and computes in ball
+    arithmetic (extra verify). Of a report, its visible text is not looked at.
 
     Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer.
     """
     hs.answers.require_verifier()
-    is_plan = file.lower().endswith(".toml") or is_call_text(file)
-    if is_plan:
-        plan = Source.of(file).file()
-        at = options.question(plan, delta=None, epsilon=None)
-        text = json.dumps(hs.answers.document(ask(plan, at), plan.plan, **at.asked))
-    else:
-        text = hs.answers.load_answer(
-            options.standard_input() if file == options.STDIN else Path(file)
-        )
+    held = options.standard_input() if file == options.STDIN else Path(file)
+    text = hs.answers.load_answer(held)
     verdict = verdict_of(text)
-    facts = [("file", file), ("answer" if is_plan else "answer inside", _claim(json.loads(text)))]
+    facts = [("file", file), ("answer inside", _claim(json.loads(text)))]
     told = {"version": hs.__version__, "file": file, **show.verdict_fields(verdict)}
     show.answer(told, facts, verdict=verdict)
 
@@ -228,9 +218,6 @@ def compare(given: Source, **flags: Any) -> None:
     show.answer(whole, [("question", question)], found, file=file, more=reasons)
 
 
-_READ_AT: Final = (0.1, 0.01, 0.001)
-
-
 @command(
     "hockeystick convert 'ZCDP(rho=0.5)' --to ApproxDP --delta 1e-6",
     "hockeystick convert 'RenyiDP({2: 0.5, 8: 1.9})' --to ApproxDP --epsilon 2",
@@ -279,8 +266,8 @@ def convert(given: Source, to: str, orders: str | None, **numbers: Any) -> None:
         "adjacency": file.plan.adjacency,
         "assumptions": () if is_stated else assumptions_of(file.plan),
     }
-    facts, because = [(told["to"], _says(told))], [("because", told["theorem"])]
-    show.answer(told, facts, file=file, cautions=told["cautions"], more=because)
+    because = [("because", told["theorem"])]
+    show.answer(told, _said(told, asked), file=file, cautions=told["cautions"], more=because)
 
 
 def _numbers(result: Notion) -> dict[str, Any]:
@@ -288,7 +275,7 @@ def _numbers(result: Notion) -> dict[str, Any]:
         return {"divergences": result.divergences}
     if isinstance(result, hs.FDP):
         f = result.tradeoff
-        rates = [{"fpr": fpr, "fnr_lower": f(fpr)} for fpr in _READ_AT]
+        rates = [{"fpr": fpr, "fnr_lower": f(fpr)} for fpr in (0.1, 0.01, 0.001)]
         return {"tradeoff": type(f).__name__, "rates": rates}
     names = ("epsilon", "delta", "mu", "rho", "omega")
     return {name: getattr(result, name) for name in names if hasattr(result, name)}
@@ -300,16 +287,17 @@ def _flat(held: Mapping[str, Any]) -> Mapping[str, Any]:
     return {f"tau at order {plain(order)}": size for order, size in held["divergences"]}
 
 
-def _says(one: Mapping[str, Any]) -> str:
-    """Return the numbers of a guarantee, each on its safe side, and their proven lower ends."""
-    numbers, lower = _flat(one["result"]), _flat(one["lower"] or {})
-    least = {name: f" (at least {at_least(low)})" for name, low in lower.items()}
+def _said(told: Mapping[str, Any], asked: Mapping[str, Any]) -> list[show.Fact]:
+    """Return the numbers of a guarantee, each on its safe side, and where the least ones lie."""
+    numbers, lower = _flat(told["result"]), _flat(told["lower"] or {})
     if "rates" in numbers:
         rates = ((plain(rate["fpr"]), at_least(rate["fnr_lower"])) for rate in numbers["rates"])
         found = [f"f({fpr}) at least {fnr}" for fpr, fnr in rates]
     else:
-        found = [f"{name} {at_most(x)}{least.get(name, '')}" for name, x in numbers.items()]
-    return f"{', '.join(found)}; {one['kind']}"
+        texts = {name: plain(x) if name in asked else at_most(x) for name, x in numbers.items()}
+        found = [f"{name} {text}" for name, text in texts.items()]
+    proven = (f"{name} {show.between(low, numbers[name])}" for name, low in lower.items())
+    return [(told["to"], f"{', '.join(found)}; {told['kind']}"), ("proven", ", ".join(proven))]
 
 
 _ATTACKS: Final = {
@@ -343,7 +331,7 @@ def solve(
 
     It is on the safe side: the plan with it meets the target by a proven bound, and the next value,
     one tolerance step on, provably does not unless the answer says otherwise. By default the number
-    is the one that the plan leaves out.
+    is the one that the plan leaves out. Epochs may be a fraction unless --whole is given.
     """
     options.check_forms(verify)
     path = None if out is None else show.out_path(out, (".toml",), force)
@@ -440,9 +428,9 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
     wanted = parameter and parameter.replace("-", "_")
     blanks = Blanks(wanted)
     file = given.file(blanks)
-    left_out = [name for name in blanks.names if name not in given.values]
+    left_out = [one for one in blanks.begun if one[0] not in given.values]
     if len(left_out) > 1:
-        several = " and ".join(left_out)
+        several = " and ".join(name for name, _ in left_out)
         raise click.UsageError(f"The plan leaves out {several}; give all but the one to solve for")
     if not left_out:
         # The size of a group is given, and no number of the plan.
@@ -452,10 +440,9 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
             raise click.UsageError(f"Say --parameter, the number to solve for, one of {paths}")
         fields.locate(plan, wanted)
         return file, wanted, True
-    (name,) = left_out
+    ((name, start),) = left_out
     named = [x for x in fields.numeric_paths(file.plan) if fields.name_of(x) == name]
-    own = [x for x in named if id(fields.value_at(file.plan, x[:-1])) in map(id, blanks.owners)]
-    found = named if len(named) == 1 else own
+    found = [x for x in named if len(named) == 1 or fields.value_at(file.plan, x) == start]
     if len(found) != 1:
         paths = ", ".join(map(fields.spelled, named))
         raise click.UsageError(f"Give {name} a number, and say --parameter, one of {paths}")
@@ -465,7 +452,6 @@ def _unknown_of(given: Source, parameter: str | None) -> tuple[PlanFile, str, bo
 
 
 _RATES: Final = (0.1, 0.05, 1e-2, 1e-3, 1e-4, 1e-5)
-_PRIOR: Final = 0.5
 # What audit says without -v.
 _SHOWN: Final = {"found", "claimed", "rates"}
 
@@ -482,7 +468,7 @@ def tradeoff(given: Source, fpr: str | None, out: str | None, force: bool) -> No
     At each false positive rate, the largest true positive rate of any attack that tells whether a
     record was used, and the smallest false negative rate; all proven.
     """
-    texts = fpr.replace("%", "/100").split(",") if fpr else []
+    texts = fpr.replace("%", "e-2").split(",") if fpr else []
     asked = tuple(dict.fromkeys(_validate.real("fpr", parse(one.strip()), FPR) for one in texts))
     rates, read_at = asked or _RATES, (*asked, 0.01)[0]
     path = None if out is None else show.out_path(out, FORMATS, force)
@@ -500,8 +486,8 @@ def tradeoff(given: Source, fpr: str | None, out: str | None, force: bool) -> No
             "assumptions": list(assumptions_of(file.plan)),
             "rates": [{"fpr": fpr, "tpr_upper": tpr, "fnr_lower": fnr} for fpr, tpr, fnr in ends],
             "advantage_upper": float(f.advantage),
-            "bayes_error_lower": float(f.bayes_error(_PRIOR)),
-            "prior": _PRIOR,
+            "bayes_error_lower": float(f.bayes_error(0.5)),
+            "prior": 0.5,
             "reading": reading(read_at, f.power(read_at)),
         }
         if path is not None:

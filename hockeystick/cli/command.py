@@ -137,7 +137,6 @@ hockeystick = click.version_option(__version__, message="hockeystick %(version)s
 
 # Of wrong input it is 2.
 _STATUSES: Final = {InfeasibleError: 1, BudgetExhausted: 4, KeyboardInterrupt: 130}
-_NOBODY_READS: Final = 141
 _COMPLETION: Final = "_HOCKEYSTICK_COMPLETE"
 
 
@@ -165,9 +164,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.close(nowhere)
         if not isinstance(error, BrokenPipeError):
             return refuse(error)
-        for note in notes_of(error):
+        for note in getattr(error, "__notes__", ()):
             click.echo(f"hockeystick: {note}", err=True)
-        return _NOBODY_READS
+        return 141  # nobody reads what is printed
 
 
 def _status(given: list[str]) -> int:
@@ -190,7 +189,7 @@ def _status(given: list[str]) -> int:
 def refuse(error: BaseException, *, as_json: bool = False) -> int:
     """Say on standard error, and in JSON, why there is no answer; return the exit status."""
     status = _STATUSES.get(type(error), 2)
-    message = on_one_line("; ".join((_message(error), *notes_of(error))))
+    message = on_one_line("; ".join((_message(error), *getattr(error, "__notes__", ()))))
     click.echo(f"hockeystick: {message}".encode(errors="backslashreplace"), err=True)
     if as_json:
         kind = "OSError" if type(error) is click.ClickException else type(error).__name__
@@ -199,11 +198,6 @@ def refuse(error: BaseException, *, as_json: bool = False) -> int:
         whole = {"version": __version__, "error": told}
         click.echo(json.dumps(whole, indent=2, allow_nan=False))
     return status
-
-
-def notes_of(error: BaseException) -> tuple[str, ...]:
-    """Return what was noted of an exception on its way."""
-    return tuple(getattr(error, "__notes__", ()))
 
 
 def on_one_line(message: str) -> str:

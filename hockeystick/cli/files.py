@@ -6,8 +6,9 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -23,16 +24,9 @@ from hockeystick.cli.options import STDIN, Source
 from hockeystick.cli.show import progress
 from hockeystick.cli.sweep import grid_file
 from hockeystick.errors import HockeystickError, same_name
-from hockeystick.io import PlanFile
-from hockeystick.io.codec import RELEASES, Blanks
-from hockeystick.io.plan_file import (
-    plan_schema,
-    plan_text,
-    problems_in,
-    template_of,
-    template_of_plan,
-)
-from hockeystick.mechanisms import DPSGD, index
+from hockeystick.io.codec import RELEASES, Blanks, required_by
+from hockeystick.io.plan_file import plan_text, template
+from hockeystick.mechanisms import index
 from hockeystick.mechanisms.structure import first_sentence
 from hockeystick.notions import NOTIONS
 from hockeystick.numerics.numerals import plain
@@ -43,18 +37,16 @@ if TYPE_CHECKING:
 
 
 @command(
-    "hockeystick init --list",
     "hockeystick init my-plan.toml",
-    "hockeystick init laplace.toml Laplace",
     "hockeystick init - 'Laplace(2)**3 @ Gaussian(4)'",
+    "hockeystick init --list",
     takes="NEW LIKE list force",
 )
 def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
-    """Write a plan file to begin with, every key with a comment.
+    """Write a plan file to begin with: of DP-SGD, every key with a comment, or of a plan.
 
-    FILE is a new .toml file, plan.toml by default, or - for standard output. LIKE is a mechanism or
-    notion by its name in Python, DPSGD by default; or a plan to copy: a file, what --json printed,
-    or a plan as it is in Python.
+    FILE is a new .toml file, plan.toml by default, or - for standard output. LIKE is a plan as it
+    is in Python, a plan file, or what --json printed.
     """
     if list_all:
         click.echo(f"{index()}\n\nGuarantees, of which no mechanism is known")
@@ -63,7 +55,7 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
             click.echo(f"  {name}: {first_sentence(kind)}{where}")
         return
     path = None if file == STDIN else show.out_path(file, (".toml",), force, "FILE")
-    text = _text(like or DPSGD.__name__, "plan.toml" if path is None else file)
+    text = template() if like is None else _text(like)
     if path is None:
         click.echo(text, nl=False)
     else:
@@ -71,99 +63,71 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
         click.echo(f"{path} is written; hockeystick check {path} says what it means")
 
 
-def _text(like: str, name: str) -> str:
-    mechanism = str(same_name(like, RELEASES))
-    if mechanism in RELEASES:
-        return template_of(mechanism, name)
-    given = Source.of(like)
-    held = given.file()
-    if given.content is not None:
-        text = given.content.decode("utf-8-sig")
-        return plan_text(held) if text.lstrip().startswith("{") else text
-    units = hs.answers.units_of(held.plan)
-    delta = {} if units is None else {"delta": plain(hs.answers.suggested_delta(units))}
-    return template_of_plan(held.plan, name, **delta)
+def _text(like: str) -> str:
+    name = str(same_name(like, RELEASES))
+    if name in RELEASES:
+        numbers = ", ".join(f"{one}=..." for one in required_by(RELEASES[name]))
+        raise click.UsageError(f"{like} needs its numbers: write '{name}({numbers})'")
+    held = Source.of(like).file()
+    if held.delta is held.epsilon is None:
+        units = hs.answers.units_of(held.plan)
+        held = replace(held, delta=1e-6 if units is None else hs.answers.suggested_delta(units))
+    return plan_text(held)
 
 
-@command(
-    "hockeystick check plan.toml",
-    "hockeystick check --schema > plan.schema.json",
-    takes="FILES schema json",
-)
-def check(files: tuple[str, ...], schema: bool) -> None:
+@command("hockeystick check plan.toml", takes="FILES json")
+def check(files: tuple[str, ...]) -> None:
     """Say whether plan files are well-formed and what they mean; nothing is computed.
 
-    PLAN is a plan file, a grid file, - for standard input, or a plan as it is in Python. Of a
-    broken file each table says what is wrong first.
+    PLAN is a plan file, a grid file, - for standard input, or a plan as it is in Python.
 
     Exit status 0: all are well-formed. 1: some are not.
     """
-    if schema == bool(files):
-        raise click.UsageError("Give plan files, or --schema alone")
-    if schema:
-        show.print_json(plan_schema())
-        return
-    found, as_json = [_checked(one) for one in files], options.is_given("json")
-    if as_json:
+    found = [_checked(one) for one in files]
+    if options.is_given("json"):
         show.print_json({"version": hs.__version__, "files": found})
-    for one in () if as_json else found:
-        wrong, cautions = one["problems"], [f"caution: {x.text}" for x in one["cautions"]]
-        many = f"{len(wrong)} problem{'s' * (len(wrong) > 1)}"
-        verdict = click.style(many, "red") if wrong else click.style("well-formed", "green")
-        click.echo(f"{on_one_line(one['file'])}: {verdict}")
-        for line in wrong or [*one["meaning"], *cautions]:
+    for one in () if options.is_given("json") else found:
+        word, color = ("well-formed", "green") if one["well_formed"] else ("wrong", "red")
+        click.echo(f"{on_one_line(one['file'])}: {click.style(word, color)}")
+        cautions = (f"caution: {caution.text}" for caution in one["cautions"])
+        for line in (*one["problems"], *one["meaning"], *cautions):
             click.echo(f"  {on_one_line(line)}")
-    click.get_current_context().exit(int(any(one["problems"] for one in found)))
-
-
-# How a problem says where it is.
-_LINE: Final = re.compile(r"\(at line (\d+), |\bline (\d+)\b")
+    click.get_current_context().exit(int(not all(one["well_formed"] for one in found)))
 
 
 def _checked(text: str) -> dict[str, Any]:
-    name, content, problems, meaning = text, None, list[str](), list[str]()
-    cautions, at = list[hs.answers.Caution](), dict[str, float | None]()
-    is_grid = False
+    name, problems, told = text, list[str](), dict[str, Any](meaning=[], cautions=[])
     try:
-        given, blanks = Source.of(text), Blanks()
-        name, content = given.name, given.content
-        is_grid = re.search(rb"(?m)^\s*\[grid[\].]", content or b"") is not None
-        if is_grid:
-            grid, question, _ = grid_file(content or b"")
-            sizes = ", ".join(f"{len(values)} of {key}" for key, values in grid.items())
-            meaning = [f"a grid for hockeystick sweep: {sizes}", f"finds {question.find}"]
-        else:
-            file = given.file(blanks)
-            if len(blanks.names) == 1:
-                meaning = [f"{blanks.names[0]} is left out: hockeystick solve finds it"]
-            else:
-                file = given.file()
-                meaning, at = _meaning(file), {"delta": file.delta, "epsilon": file.epsilon}
-                unusual = None if file.delta is None else caution_of_delta(file.delta, file.plan)
-                cautions = [unusual] if unusual else []
+        given = Source.of(text)
+        name = given.name
+        told |= _meaning(given)
     except HockeystickError as error:
-        first = str(error).removeprefix(f"{name}: ")
-        problems = [first] if content is None or is_grid else [*problems_in(content)] or [first]
-    return {
-        "file": name,
-        "well_formed": not problems,
-        "problems": problems,
-        "lines": [one and int(one[1] or one[2]) for one in map(_LINE.search, problems)],
-        "meaning": meaning,
-        "cautions": cautions,
-        **at,
-    }
+        problems = [str(error).removeprefix(f"{name}: ")]
+    lines = [re.search(r"\bline (\d+)", problem) for problem in problems]
+    about = {"problems": problems, "lines": [one and int(one[1]) for one in lines]}
+    return {"file": name, "well_formed": not problems, **about, **told}
 
 
-def _meaning(file: PlanFile) -> list[str]:
+def _meaning(given: Source) -> dict[str, Any]:
+    """Return what a plan or a grid says, or raise."""
+    content = given.content or b""
+    if re.search(rb"(?m)^\s*\[grid[\].]", content):
+        grid, question, _ = grid_file(content)
+        sizes = ", ".join(f"{len(values)} of {key}" for key, values in grid.items())
+        return {"meaning": [f"a grid for hockeystick sweep: {sizes}", f"finds {question.find}"]}
+    blanks = Blanks()
+    given.file(blanks)
+    if len(blanks.begun) == 1:
+        return {"meaning": [f"{blanks.begun[0][0]} is left out: hockeystick solve finds it"]}
+    file = given.file()
     said = [*hs.answers.in_words(file.plan), *hs.answers.steps_rules(file.plan)]
     if file.plan.adjacency is not None:
         said.append(f"neighbours: {file.plan.adjacency}")
-    if file.delta is not None:
-        said.append(f"asks for epsilon at delta = {plain(file.delta)}")
-    if file.epsilon is not None:
-        said.append(f"asks for delta at epsilon = {plain(file.epsilon)}")
-    return said if {file.delta, file.epsilon} != {None} else [*said, "no delta: give --delta"]
+    at = {"delta": file.delta, "epsilon": file.epsilon}
+    asks = [f"asked at {name} = {plain(one)}" for name, one in at.items() if one is not None]
+    unusual = None if file.delta is None else caution_of_delta(file.delta, file.plan)
+    said += asks or ["no delta: give --delta"]
+    return {"meaning": said, "cautions": [unusual] if unusual else [], **at}
 
 
 @command(
@@ -253,9 +217,6 @@ def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered 
     return ledgered(hs.Ledger(named(url), dataset, read_only=True), head=head)
 
 
-_PORT: Final = _validate.Domain(symbol="n", low=0, high=65_535, typical=(1024, 9999), whole=True)
-
-
 @command("hockeystick explore", "hockeystick explore plan.toml", takes="[PLAN] port")
 def explore(given: Source | None, port: Any) -> None:
     """Serve a page to play with a plan, and print its link.
@@ -264,13 +225,13 @@ def explore(given: Source | None, port: Any) -> None:
     other noises; it solves for a target, and shows the plan as a file. It is served to this machine
     alone, and to whoever has its link. Ctrl-C ends it.
     """
-    number = _validate.count("port", port, _PORT)
+    allowed = _validate.Domain(symbol="n", low=0, high=65_535, typical=(1024, 9999), whole=True)
+    number = _validate.count("port", port, allowed)
     file = given and given.file()
     try:
         from hockeystick.explore.page import USUAL, serve
     except ModuleNotFoundError:
-        message = "the page needs Bokeh: pip install 'hockeystick[explore]'"
-        raise HockeystickError(message) from None
+        raise HockeystickError("the page needs Bokeh: pip install 'hockeystick[explore]'") from None
 
     who = "Whoever has this link can open the page, on this machine; Ctrl-C ends it."
     try:

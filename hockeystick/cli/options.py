@@ -83,7 +83,6 @@ OPTIONS: Final[Mapping[str, dict[str, Any]]] = {
     "parameter": _text("--parameter", "NAME", "What to solve for, as parts[1].scale."),
     "port": _number("--port", "N", "Where it is served; by default anywhere.", default="0"),
     "resume": _flag("--resume", "Take up a KEY that was reserved before."),
-    "schema": _flag("--schema", "Print the JSON schema of plan files, for editors."),
     "short": _form("--short", "Print only the number, rounded to its safe side."),
     "target": _text("--target", "TARGET", "Or a notion or attack, as 'GDP(1)'."),
     "to": _text("--to", "NAME", f"One of {', '.join(TARGETS)}.", required=True),
@@ -98,7 +97,7 @@ ARGUMENTS: Final[Mapping[str, dict[str, Any]]] = {
     "DATASET": {"param_decls": ["dataset"]},
     "DATASETS": {"param_decls": ["datasets"], "nargs": -1, "metavar": "[DATASET]..."},
     "FILE": {"param_decls": ["file"], "metavar": "FILE"},
-    "FILES": {"param_decls": ["files"], "nargs": -1, "metavar": "[PLAN]..."},
+    "FILES": {"param_decls": ["files"], "nargs": -1, "metavar": "PLAN...", "required": True},
     "GRID": {"param_decls": ["grid"], "metavar": "GRID.toml"},
     "KEY": {"param_decls": ["key"]},
     "LIKE": {"param_decls": ["like"], "metavar": "[LIKE]", "required": False},
@@ -168,7 +167,6 @@ def for_one(file: PlanFile) -> PlanFile:
 
 STDIN: Final = "-"
 _NAMED: Final = re.compile(r"([A-Za-z][\w-]*(?:\[\d+\])?(?:\.[\w-]+(?:\[\d+\])?)*)=(.*)", re.DOTALL)
-_TRUTHS: Final[Mapping[str, Any]] = {"true": True, "false": False}
 # The plan where NAME=VALUE alone is given.
 _TRAINING: Final = "DPSGD()"
 _IN_PYTHON: Final = re.compile(r"\s*DPSGD\s*\(")
@@ -186,13 +184,9 @@ def standard_input(most: int = -1) -> bytes:
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A plan as the command line has it.
+    """A plan as the command line has it: a text in Python, or the name of a file with its content.
 
-    Args:
-        text: The plan in Python, or the name of a file.
-        content: What the file holds; None where the text is the plan.
-        values: What replaces fields of DP-SGD, or what stands at paths in the plan.
-        group: How many records are to be protected together.
+    The values replace fields of DP-SGD, or what stands at paths; the group is protected together.
     """
 
     text: str
@@ -238,10 +232,8 @@ class Source:
         of_plan: dict[str, Any] = {}
         known = parameters_of(hs.DPSGD) if self._is_training else {}
         for name, text in self.values.items():
-            own = name.removeprefix("dpsgd.")
-            is_own = own in known or own != name or self.text == _TRAINING
-            target = fields if is_own else of_plan
-            target[own if is_own else name] = _TRUTHS.get(text.lower(), parse(text))
+            target = fields if name in known or self.text == _TRAINING else of_plan
+            target[name] = {"true": True, "false": False}.get(text.lower(), parse(text))
         if self.content is None:
             file = PlanFile(plan=plan_of_text(self.text, fields, blanks))
         else:
@@ -288,16 +280,9 @@ class Question(NamedTuple):
 
     name: str
     value: float
-
-    @property
-    def quantity(self) -> Quantity:
-        """What the answer is."""
-        return "epsilon" if self.name == "delta" else "delta"
-
-    @property
-    def asked(self) -> dict[str, Any]:
-        """The same, as functions are given it."""
-        return {self.name: self.value}
+    quantity: Quantity
+    # The same, as functions are given it.
+    asked: dict[str, float]
 
 
 def question(file: PlanFile, **flags: Any) -> Question:
@@ -308,7 +293,8 @@ def question(file: PlanFile, **flags: Any) -> Question:
     if len(found) > 1:
         raise click.UsageError("delta and epsilon are both given; ask at one of them")
     for name, value in found.items():
-        return Question(name, _validate.real(name, value))
+        number = _validate.real(name, value)
+        return Question(name, number, "epsilon" if name == "delta" else "delta", {name: number})
     name = next(iter(flags))
     allowed = _validate.PARAMETERS[name].allowed
     raise click.UsageError(f"{name} must be given, as --{name} or in the plan file: {allowed}")
@@ -317,12 +303,11 @@ def question(file: PlanFile, **flags: Any) -> Question:
 def refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> None:
     """Raise where delta 0 is asked for and nothing but an infinite epsilon has it."""
     proven = [one.lower for one in answers if isinstance(one, Certified)]
-    if at == ("delta", 0.0) and math.inf in proven:
+    if at.asked == {"delta": 0.0} and math.inf in proven:
         raise ParameterError("delta", 0, "above 0: at 0, this plan's epsilon is infinite")
 
 
 def limit_of(at_most: Any, quantity: Quantity) -> float | None:
     """Return what --at-most says, or raise before anything is computed."""
-    if at_most is None:
-        return None
-    return _validate.real("at_most", at_most, _validate.PARAMETERS[quantity])
+    domain = _validate.PARAMETERS[quantity]
+    return None if at_most is None else _validate.real("at_most", at_most, domain)

@@ -131,7 +131,7 @@ def _grid(facts: Sequence[Fact]) -> Table:
     grid.add_column(overflow="fold")
     shown = [(label, text) for label, text in facts if text]
     for (before, _), (label, text) in pairwise([("", ""), *shown]):
-        said = one_line(text) if isinstance(text, str) else text
+        said = Text(on_one_line(text)) if isinstance(text, str) else text
         grid.add_row("" if label == before else label, said)
     return grid
 
@@ -149,11 +149,6 @@ def between(low: float, high: float) -> str:
     """Return an interval in words, rounded outward."""
     lower, upper = numerals.interval(low, high)
     return f"exactly {lower}" if lower == upper else f"from {lower} to {upper}"
-
-
-def one_line(text: str, style: str = "") -> Text:
-    """Return a text on one line, without what could steer a terminal."""
-    return Text(on_one_line(text), style)
 
 
 def print_json(told: Mapping[str, Any]) -> None:
@@ -272,16 +267,12 @@ def progress(what: str) -> Iterator[Progress]:
 
 
 def _bar(state: Progress, ended: threading.Event) -> None:
-    """Wait out the patience, then show a bar until all is done."""
+    """Wait out the patience, then show what is under way until all is done."""
     if ended.wait(2.0):
         return
-    from rich import progress as rich
-
-    with rich.Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with Console(stderr=True).status("") as sign:
         while not ended.wait(0.1):
-            words = f"{state} (Ctrl-C stops)"
-            bar.update(task, description=words, completed=state.done, total=state.total or None)
+            sign.update(f"{state} (Ctrl-C stops)")
 
 
 def _lines(state: Progress, ended: threading.Event) -> None:

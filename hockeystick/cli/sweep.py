@@ -26,17 +26,15 @@ from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.calibration.sweeps import sweep as sweeps
 from hockeystick.calibration.sweeps.questions import ACCOUNTANT, with_fields
 from hockeystick.cli import show
-from hockeystick.cli.command import command
+from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.show import progress
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io.codec import refuse_unknown
-from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown, text_at
+from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
-# So many cells are looked at before a file is said to describe no plan.
-_TRIED: Final = 100
 _AT: Final = ("delta", "epsilon")
 # What says where to ask for what; both of them to solve for a parameter.
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {"epsilon": ("delta",), "delta": ("epsilon",)}
@@ -53,12 +51,9 @@ _END: Final = _validate.Domain(symbol="x", low=0, high=math.inf, high_open=True,
 @final
 @dataclass(frozen=True, slots=True)
 class FileQuestion:
-    """What a grid file asks at one cell.
+    """What a grid file asks at one cell: what to ``find`` of the plan that its ``document`` has.
 
-    Args:
-        document: The file's plan.
-        find: "epsilon", "delta", or the parameter to solve for.
-        asked: delta, epsilon, accountant and tolerance, as far as the grid does not have them.
+    ``asked`` has delta, epsilon, accountant and tolerance, as far as the grid does not have them.
     """
 
     document: Mapping[str, Any]
@@ -151,7 +146,7 @@ def grid_file(content: bytes) -> GridFile:
             place = "[grid]" if name in grid else "[ask]"
             raise PlanFileError(f"{place} cannot have {name}, which is what to find")
     _check_plan(question, grid)
-    return GridFile(grid, question, text_at(plan, "title"))
+    return GridFile(grid, question, plan.get("title"))
 
 
 def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -162,16 +157,15 @@ def _table(document: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _check_plan(question: FileQuestion, grid: sweeps.Grid) -> None:
-    """Raise where there is no plan in any of the first cells: then it is the file that is wrong."""
+    """Raise where there is no plan in any of the first 100 cells: it is the file that is wrong."""
     problems: list[HockeystickError] = []
     plans = {name: values for name, values in grid.items() if name not in _BESIDE}
-    for cell in islice(sweeps.cells_of(plans), _TRIED):
+    for cell in islice(sweeps.cells_of(plans), 100):
         try:
             question.plan(cell)
+            return
         except HockeystickError as error:
             problems.append(error)
-        else:
-            return
     raise problems[0]
 
 
@@ -232,14 +226,13 @@ def sweep(grid: str, out: str | None, force: bool, workers: Any) -> None:
     many = f"in {told['cautions']:,} of {told['rows']:,} rows, in the first of these:"
     places = "".join(f" at {name} = {plain(value)}" for name, value in told["at"].items())
     facts: list[show.Fact] = [
-        ("file", show.one_line(told["out"], "bold green")),
+        ("file", Text(on_one_line(told["out"]), "bold green")),
         ("rows", f"{told['rows']:,}{before}, in {told['seconds']:.1f} s"),
         ("no answer", errors if told["errors"] else ""),
         ("caution", Text(f"{many} {told['first_caution']}", "yellow") if told["cautions"] else ""),
         ("found", f"{told['find']}{places}"),
     ]
-    ranges = [f"{name}: {len(x)} values, {x[0]} to {x[-1]}" for name, x in told["grid"].items()]
-    show.answer(told, facts, more=[("grid", text) for text in ranges])
+    show.answer(told, facts)
 
 
 def _swept(file: GridFile, out: str, workers: int, force: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Plans and numbers as they are written in Python: parsed by Python's own parser, and never run.
 
 A call becomes a table, as plan files have it. A text may have calls with numbers, texts, sequences
-of them and each other; ``**`` with a count, ``@``, brackets, and numbers computed of others.
+of them and each other; ``**`` with a count, ``@``, brackets, quotients and exact fractions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ast
 import math
 import operator
 import re
-import textwrap
 import warnings
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -25,26 +24,7 @@ _LONGEST: Final = 10_000
 _EXAMPLE: Final = "write for example 'Laplace(2)**3 @ Gaussian(4)' or 'ZCDP(rho=0.5)'"
 _A_CALL: Final = re.compile(r"[\s(]*[A-Za-z_][\w.]*\s*\(")
 # Where Python has what is called, which may be left out.
-_ROOMS: Final = re.compile(r"^((hockeystick|hs|mechanisms|notions|federated)\.)+")
-_MODULES: Final = re.compile(r"^(schedules|tuning|math|np)\.")
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "sqrt": math.sqrt,
-    "log": math.log,
-    "ln": math.log,
-    "exp": math.exp,
-    "Fraction": Fraction,
-}
-# What a text has in it that computes a number: a difference may be a date.
-_COMPUTES: Final = re.compile(r"/|\*\*|(?:sqrt|log|ln|exp|Fraction)\(")
-# Keys of texts, in which nothing is computed.
-_TEXTS: Final = ("title", "source", "notes", "split")
-_OPERATORS: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: lambda base, exponent: float(base) ** float(exponent),
-}
+_ROOMS: Final = re.compile(r"^((hockeystick|hs|mechanisms|notions|federated|schedules|tuning)\.)+")
 
 
 def is_call_text(text: str) -> bool:
@@ -55,8 +35,8 @@ def is_call_text(text: str) -> bool:
 def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mechanism:
     """Return the plan that a text writes out, as it would be written in Python. Nothing is run.
 
-    Rooms may be left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. Numbers may be computed
-    in floats, ``256 / 60_000`` or ``log(3)``; ``Fraction(1, 3)`` is exact.
+    Rooms may be left out: ``hs.mechanisms.Skellam(9)`` is ``Skellam(9)``. A number may be a
+    quotient, ``256 / 60_000``; ``Fraction(1, 3)`` is exact.
 
     Args:
         text: A call such as ``ZCDP(rho=0.5)``, or calls with ``@``, ``**`` and brackets; at most
@@ -81,16 +61,16 @@ def plan_of_text(text: str, overrides: Mapping[str, object], blanks: Blanks | No
     try:
         if len(text) > _LONGEST:
             raise PlanFileError(f"a plan has at most {_LONGEST} characters")
-        tree = _tree_of(text)
+        tree = _tree_of(text.strip())
         if not isinstance(tree, dict):
             raise PlanFileError(f"this is no mechanism; {_EXAMPLE}")
         return plan_of(tree, "", overrides, blanks)
     except PlanFileError as error:
-        raise PlanFileError(f"{_shown(text)}: {error}") from None
+        raise PlanFileError(f"{text!r:.60}: {error}") from None
 
 
-def parse(text: str) -> float | Fraction | Decimal | str:
-    """Return the number that a text stands for, also one that it computes; or the text itself.
+def parse(text: str) -> float | Decimal | str:
+    """Return the number that a text stands for, or the text itself.
 
     A number that a float would turn into inf or 0 comes as a ``Decimal``, which the library's own
     checks refuse by the name of the parameter.
@@ -98,8 +78,7 @@ def parse(text: str) -> float | Fraction | Decimal | str:
     try:
         return int(text)
     except ValueError:
-        found = computed_in(text)
-        return parse_real(found) if isinstance(found, str) else found
+        return parse_real(text)
 
 
 def parse_real(text: str) -> float | Decimal | str:
@@ -113,30 +92,12 @@ def parse_real(text: str) -> float | Decimal | str:
     return Decimal(text) if overflowed or vanished else value
 
 
-def computed_in(node: Any) -> Any:
-    """Return what a file holds without nulls, quotients, roots and powers in quotes computed."""
-    if isinstance(node, dict):
-        held = {key: one for key, one in node.items() if one is not None}
-        return {key: one if key in _TEXTS else computed_in(one) for key, one in held.items()}
-    if isinstance(node, list):
-        return [computed_in(one) for one in node]
-    if not isinstance(node, str) or not _COMPUTES.search(node):
-        return node
-    try:
-        found = _tree_of(node)
-    except PlanFileError:
-        return node
-    return found if _is_number(found) and (found or isinstance(found, Fraction)) else node
-
-
 def _tree_of(text: str) -> Any:
-    """Return the table, number, text or list that a text writes out, or raise."""
-    written = text.strip()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
-            node = ast.parse(written, mode="eval").body
-        return _Reader(written).value(node)
+            node = ast.parse(text, mode="eval").body
+        return _Reader(text).value(node)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         why = f": {error.msg}" if isinstance(error, SyntaxError) else ""
         raise PlanFileError(f"this is no plan{why}; {_EXAMPLE}") from None
@@ -161,12 +122,7 @@ class _Reader:
                 pairs = zip(node.keys, node.values, strict=True)
                 return [[self.value(one) for one in pair] for pair in pairs]
             case ast.UnaryOp(op=ast.USub()):
-                found = self.value(node.operand)
-                return (
-                    -found
-                    if isinstance(found, Decimal) or _is_number(found)
-                    else self._refuse(node)
-                )
+                return self._computed(node, operator.neg, self.value(node.operand))
             case ast.BinOp():
                 return self._operation(node)
             case ast.Call():
@@ -175,16 +131,18 @@ class _Reader:
                 return self._refuse(node)
 
     def _operation(self, node: ast.BinOp) -> Any:
-        """Return a composition, a repetition, or the number that an operator computes of two."""
+        """Return a composition, a repetition or a quotient."""
         if isinstance(node.op, ast.MatMult):
             return {"mechanism": "Composed", "parts": list(map(self.value, _operands(node)))}
         left, right = self.value(node.left), self.value(node.right)
-        if isinstance(left, dict) and isinstance(node.op, ast.Pow):
+        if isinstance(node.op, ast.Pow) and isinstance(left, dict):
             return {"mechanism": "Repeated", "inner": left, "count": right}
-        return self._computed(node, _OPERATORS.get(type(node.op)), left, right)
+        if not isinstance(node.op, ast.Div):
+            self._refuse(node)
+        return self._computed(node, operator.truediv, left, right)
 
-    def _computed(self, node: ast.expr, compute: Callable[..., Any] | None, *given: Any) -> Any:
-        if compute is None or not all(map(_is_number, given)):
+    def _computed(self, node: ast.expr, compute: Callable[..., Any], *given: Any) -> Any:
+        if not all(isinstance(one, int | float | Fraction) for one in given):
             self._refuse(node)
         try:
             if math.isfinite(found := compute(*given)):
@@ -194,15 +152,14 @@ class _Reader:
         return self._refuse(node, "cannot be computed")
 
     def _called(self, node: ast.Call, field: str) -> Any:
-        """Return what a function computes, or the table of a call."""
+        """Return an exact fraction, or the table of a call."""
         path = ast.get_source_segment(self.text, node.func) or ""
         name = _ROOMS.sub("", "".join(path.split()))
-        bare = _MODULES.sub("", name)
-        if bare in _FUNCTIONS and not node.keywords:
-            return self._computed(node, _FUNCTIONS[bare], *map(self.value, node.args))
+        if name == "Fraction" and not node.keywords:
+            return self._computed(node, Fraction, *map(self.value, node.args))
         known: Mapping[str, Any] = KINDS.get(field, RELEASES)
         if field in KINDS:
-            name = {make.__qualname__: one for one, make in known.items()}.get(bare, bare)
+            name = {make.__qualname__: one for one, make in known.items()}.get(name, name)
         parameters = parameters_of(maker(name, known, field or "mechanism or notion"))
         places = [key for key, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
         given: list[Any] = [*zip(places, node.args, strict=False)]
@@ -216,7 +173,7 @@ class _Reader:
 
     def _refuse(self, node: ast.expr | None, why: str = "may not stand here") -> NoReturn:
         segment = None if node is None else ast.get_source_segment(self.text, node)
-        raise PlanFileError(f"{_shown(segment or '**')} {why}; {_EXAMPLE}")
+        raise PlanFileError(f"{segment or '**'!r:.60} {why}; {_EXAMPLE}")
 
 
 def _operands(node: ast.expr) -> list[ast.expr]:
@@ -226,11 +183,3 @@ def _operands(node: ast.expr) -> list[ast.expr]:
         rest.append(node.right)
         node = node.left
     return [node, *reversed(rest)]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
-
-
-def _shown(text: str) -> str:
-    return repr(textwrap.shorten(text, 60, placeholder="..."))

@@ -17,12 +17,12 @@ from fractions import Fraction
 from functools import cache
 from inspect import Parameter, signature
 from types import ModuleType
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from hockeystick import _validate, tradeoffs
-from hockeystick._validate import PARAMETERS, Domain, whole_numbers
+from hockeystick._validate import PARAMETERS, whole_numbers
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError, hint
 from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Graph, Mechanism, Repeated
@@ -40,16 +40,14 @@ from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, Re
 
 Json: TypeAlias = Any
 Maker: TypeAlias = Callable[..., Any]
-_Known = TypeVar("_Known")
 
-_TYPE: Final = "type"
-_FLOAT: Final = "float"
-_FRACTION: Final = "fraction"
+# A fraction as plan files have it, in quotes.
+_IN_FILE: Final = re.compile(r"Fraction\((-?\d+), *(\d+)\)")
 # How deep mechanisms of a file may be in one another.
 _DEEPEST: Final = 16
 
 
-def _kinds(module: ModuleType, base: type, join: str = "-") -> dict[str, Maker]:
+def _kinds(module: ModuleType, base: type, join: str = "-") -> dict[str, type]:
     """Return the classes of a module by their names in small letters, the words joined."""
     return {
         re.sub(r"\B(?=[A-Z])", join, name).lower(): kind
@@ -98,7 +96,7 @@ def required_by(make: Maker) -> list[str]:
     return [name for name, one in found if one.default is Parameter.empty]
 
 
-def maker(name: object, known: Mapping[str, _Known], where: str) -> _Known:
+def maker(name: object, known: Mapping[str, Any], where: str) -> Any:
     """Return what makes the objects of a name, or raise."""
     if isinstance(name, str) and name in known:
         return known[name]
@@ -114,65 +112,48 @@ def refuse_unknown(where: str, table: Iterable[str], allowed: Iterable[str]) -> 
         if key not in names:
             path = f"{where}.{key}" if where else key
             near = hint(key, [one for one in names if one not in table])
-            raise PlanFileError(f"unknown key {path}{near}; allowed are {', '.join(names)}")
+            few = ", ".join(names)
+            raise PlanFileError(f"unknown key {path}{near or f'; allowed are {few}'}")
 
 
-# Numbers to begin with, of a DPSGD (the likelier to be left out the earlier) and of others.
-_STARTS: Final[Mapping[str, float]] = {
-    "noise_multiplier": 1,
-    "epochs": 1,
-    "steps": 1000,
-    "batch_size": 1,
-    "rate": 0.01,
-    "examples": 1_000_000,
-}
-_ANY: Final = (1.0625, 1, 2, 0.53125, 101, 0.010009765625, 1009, 1_000_003)
+# Where to begin with a number that a DPSGD leaves out.
+_STARTS: Final = {"noise_multiplier": 1, "epochs": 1, "steps": 1000, "batch_size": 1, "rate": 0.01}
 
 
-def start_for(make: Callable[..., Mechanism], given: Mapping[str, Any], name: str) -> float:
-    """Return the first number for a field with which a mechanism can be made; else the likeliest.
-
-    What is wrong with the other fields is then said by making it.
-    """
-    usual = math.sqrt(math.prod(PARAMETERS[name].typical)) if name in PARAMETERS else _ANY[0]
-    starts = (_STARTS.get(name, usual) if make is DPSGD else usual, *_ANY)
-    return next((one for one in starts if _is_made(make, {**given, name: one})), starts[0])
-
-
-def _is_made(make: Callable[..., Mechanism], given: Mapping[str, Any]) -> bool:
-    try:
-        make(**given)
-    except (HockeystickError, TypeError):
-        return False
-    return True
+def start_for(make: Maker, name: str) -> float:
+    """Return a number to begin with for a field that is left out."""
+    usual = math.sqrt(math.prod(PARAMETERS[name].typical)) if name in PARAMETERS else 1
+    return _STARTS.get(name, usual) if make is DPSGD else usual
 
 
 @dataclass(slots=True)
 class Blanks:
-    """The numbers that a plan leaves out, and the mechanisms that are made with others instead.
+    """The numbers that a plan leaves out, by name, each with the one that it begins with instead.
 
     ``wanted`` is what is to be solved for, where that is said: of epochs and steps the one meant.
     """
 
     wanted: str | None = None
-    names: list[str] = field(default_factory=list)
-    owners: list[object] = field(default_factory=list)
+    begun: list[tuple[str, float]] = field(default_factory=list)
 
-    def filled(self, make: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return fields, with a number to begin with in place of one that is left out."""
-        if not (isinstance(make, type) and issubclass(make, Mechanism)):
-            return given
-        missing = [name for name in required_by(make) if given.get(name) is None]
-        if make is DPSGD and not missing and not _is_made(make, given):
-            length = "steps" if given.get("examples") is None else "epochs"
-            likely = (self.wanted, length, *_STARTS)
-            left = [one for one in likely if one and given.get(one) is None]
-            begun = ({one: start_for(make, given, one)} for one in left)
-            missing = [*next((one for one in begun if _is_made(make, {**given, **one})), ())]
-        if len(missing) != 1:
-            return given
-        self.names += missing
-        return {**given, missing[0]: start_for(make, given, missing[0])}
+    def filled(self, tree: Any) -> Any:
+        """Return a tree whose mechanisms leave nothing out, if each of them lacks one number."""
+        if isinstance(tree, list):
+            return [self.filled(one) for one in tree]
+        if not isinstance(tree, dict):
+            return tree
+        table = {name: self.filled(one) for name, one in tree.items()}
+        make = RELEASES.get(str(tree.get("mechanism")))
+        given = {name for name, one in table.items() if one is not None}
+        missing = [name for name in required_by(make) if name not in given] if make else []
+        if make is DPSGD and not missing:
+            pairs = (pair for pair in _PAIRS if given.isdisjoint(pair))
+            usual = int("examples" not in given)
+            missing = [self.wanted if self.wanted in pair else pair[usual] for pair in pairs]
+        if make and len(missing) == 1:
+            table[missing[0]] = start_for(make, missing[0])
+            self.begun += [(name, table[name]) for name in missing]
+        return table
 
 
 def describe(plan: Mechanism) -> dict[str, Any]:
@@ -201,11 +182,6 @@ def describe(plan: Mechanism) -> dict[str, Any]:
 def read_description(document: Json) -> Mechanism:
     """Return the plan that a description says, equal to what ``describe`` was given.
 
-    Only types of the package are read.
-
-    Args:
-        document: What ``describe`` returned, also after a way through JSON.
-
     Raises:
         ParameterError: If it is no description, or of an unknown type, or has other fields.
 
@@ -220,59 +196,55 @@ def read_description(document: Json) -> Mechanism:
         raise ParameterError("description", document, f"as describe writes it: {error}") from None
 
 
-def made(tree: Any, where: str = "", key: str = "", blanks: Blanks | None = None) -> Any:
+def made(tree: Any, where: str, key: str = "") -> Any:
     """Return what a tree stands for, found at a path as a field; or raise for what is wrong."""
     if isinstance(tree, list):
-        return tuple(made(one, f"{where}[{i}]", blanks=blanks) for i, one in enumerate(tree))
+        return tuple(made(one, f"{where}[{i}]") for i, one in enumerate(tree))
+    if isinstance(tree, str) and (exact := _IN_FILE.fullmatch(tree)):
+        return _number({"fraction": f"{exact[1]}/{exact[2]}"}, 10)
     if not isinstance(tree, dict):
         return tree
-    if tree.keys() in ({_FLOAT}, {_FRACTION}):
-        return _number(tree)
-    if _TYPE in tree:
-        tag, known = _TYPE, _TYPES
+    if tree.keys() in ({"float"}, {"fraction"}):
+        return _number(tree, 16)
+    if "type" in tree:
+        tag, known = "type", _TYPES
     elif where.count(".") > _DEEPEST:
         raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
     else:
         tag, known = "kind" if key in KINDS else "mechanism", KINDS.get(key, RELEASES)
     make = maker(tree.get(tag), known, f"{where}.{tag}".lstrip("."))
-    names = _names(make) if tag == _TYPE else tuple(parameters_of(make))
+    names = _names(make) if tag == "type" else tuple(parameters_of(make))
     # Encoders were written without their strategy at first.
-    needed = {*names} - {"strategy"} if tag == _TYPE else {*required_by(make)}
+    needed = {*names} - {"strategy"} if tag == "type" else {*required_by(make)}
     given = {name: one for name, one in tree.items() if name != tag}
     path = where or tree[tag]
     refuse_unknown(path, given, names)  # before what is inside of them is asked for
-    parts = {name: made(one, f"{path}.{name}", name, blanks) for name, one in given.items()}
-    return _built(make, parts, path, [one for one in names if one in needed], blanks)
+    parts = {name: made(one, f"{path}.{name}", name) for name, one in given.items()}
+    return _built(make, parts, path, [one for one in names if one in needed])
 
 
-def _number(tree: Mapping[str, Any]) -> float | Fraction:
-    """Return a number that JSON does not have."""
-    if tree.get(_FLOAT) in ("inf", "-inf"):
-        return float(tree[_FLOAT])
+def _number(tree: Mapping[str, Any], base: int) -> float | Fraction:
+    """Return a number that neither JSON nor TOML has."""
+    if tree.get("float") in ("inf", "-inf"):
+        return float(tree["float"])
     try:
-        numerator, denominator = tree[_FRACTION].split("/")
-        return Fraction(int(numerator, 16), int(denominator, 16))
+        numerator, denominator = tree["fraction"].split("/")
+        return Fraction(int(numerator, base), int(denominator, base))
     except (KeyError, AttributeError, ValueError, ZeroDivisionError):
         raise PlanFileError(f"{tree!r:.80} is no number") from None
 
 
-def _built(
-    make: Maker, parts: Mapping[str, Any], where: str, needed: Iterable[str], blanks: Blanks | None
-) -> Any:
+def _built(make: Maker, parts: Mapping[str, Any], where: str, needed: Iterable[str]) -> Any:
     """Return what is made of these fields; an error says by a path where the plan is wrong."""
-    given = parts if blanks is None else blanks.filled(make, parts)
     for name in needed:
-        if name not in given:
+        if name not in parts:
             allowed = f", {PARAMETERS[name].allowed}" if name in PARAMETERS else ""
             raise PlanFileError(f"{where} needs {name}{allowed}")
     try:
-        found = make(**given)
+        return make(**parts)
     except (HockeystickError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         name = error.name if isinstance(error, ParameterError) else ""
-        raise PlanFileError(f"{where}{'.' if name in given else ': '}{error}") from None
-    if blanks is not None and given is not parts:
-        blanks.owners.append(found)
-    return found
+        raise PlanFileError(f"{where}{'.' if name in parts else ': '}{error}") from None
 
 
 def plan_of(
@@ -287,7 +259,7 @@ def plan_of(
         kept = {name: value for name, value in tree.items() if name not in dropped}
         tree = {**kept, **overrides}
     try:
-        plan: Mechanism = made(tree, where, "", blanks)
+        plan: Mechanism = made(tree if blanks is None else blanks.filled(tree), where)
     except PlanFileError as error:
         cause = error.__context__
         if isinstance(cause, ParameterError) and {*cause.name.split(", ")} & {*overrides}:
@@ -316,9 +288,7 @@ def tables_of(plan: Mechanism) -> dict[str, Any]:
 def _tree(value: Any, number: Callable[[Any], Json], table: Callable[[Any], Json]) -> Json:
     """Return the tree of a value, with floats, fractions and objects written by these two."""
     match value:
-        case str():
-            return str(value)
-        case int() | None:
+        case str() | int() | None:
             return value
         case float() | Fraction():
             return number(value)
@@ -333,8 +303,8 @@ def _tree(value: Any, number: Callable[[Any], Json], table: Callable[[Any], Json
 def _exactly(value: float | Fraction) -> Json:
     if isinstance(value, Fraction):
         # Hexadecimal, since Python reads no decimals of more than a few thousand digits.
-        return {_FRACTION: f"{value.numerator:#x}/{value.denominator:#x}"}
-    return value if math.isfinite(value) else {_FLOAT: repr(value)}
+        return {"fraction": f"{value.numerator:#x}/{value.denominator:#x}"}
+    return value if math.isfinite(value) else {"float": repr(value)}
 
 
 def _described(value: Any) -> Json:
@@ -347,7 +317,7 @@ def _described(value: Any) -> Json:
         raise ParameterError("state", value, allowed)
     parts = _parts(value)
     told = {key: _tree(parts[key], _exactly, _described) for key in _names(_TYPES[name])}
-    return {_TYPE: name, **told}
+    return {"type": name, **told}
 
 
 @cache
@@ -374,10 +344,6 @@ def _parts(value: Any) -> Mapping[str, Any]:
             return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
-def _as_text(value: float | Fraction) -> Json:
-    return repr(value) if isinstance(value, Fraction) else value
-
-
 def _in_file(value: Any) -> Json:
     """Return the table of an object in a plan file, or raise."""
     if isinstance(value, Graph):
@@ -401,15 +367,13 @@ def _without_defaults(value: Any) -> dict[str, Any]:
     """Return the fields of an object that a file has to say."""
     taken = parameters_of(type(value))
     return {
-        name: _tree(part, _as_text, _in_file)
+        name: _tree(part, lambda x: repr(x) if isinstance(x, Fraction) else x, _in_file)
         for name, part in _parts(value).items()
         if name in taken and part is not None and part != taken[name].default
     }
 
 
 _WHOLE: Final = whole_numbers("k", 1, (1, 100))
-_RATE: Final = Domain(symbol="alpha", low=0, high=1, typical=(0.01, 0.99))
-_RATIO: Final = Domain(symbol="r", low=0, high=math.inf, typical=(0.1, 10))
 # How far the square of an encoder may be from its strategy's: other versions may round otherwise.
 _ROUNDED: Final = Fraction(1, 2**200)
 
@@ -477,11 +441,13 @@ def _polygon(
     alphas: Any, powers: Any, rests: Any, betas: Any, ratios: Any, slack: Any
 ) -> PiecewiseLinearTradeOff:
     given = {"alphas": alphas, "powers": powers, "rests": rests, "betas": betas}
-    rates = {name: _validate.reals(name, values, _RATE) for name, values in given.items()}
+    rates = {
+        name: _validate.reals(name, values, PARAMETERS["rate"]) for name, values in given.items()
+    }
     corners = Corners(
         **rates,
-        ratios=_validate.reals("ratios", ratios, _RATIO),
-        slack=_validate.real("slack", slack, _RATE),
+        ratios=_validate.reals("ratios", ratios, PARAMETERS["scale"]),
+        slack=_validate.real("slack", slack, PARAMETERS["rate"]),
     )
     in_order = list(alphas) == sorted(alphas) and list(betas) == sorted(betas, reverse=True)
     if {len(values) for values in rates.values()} != {len(ratios) + 1} or not in_order:
@@ -489,8 +455,9 @@ def _polygon(
     return polyline_tradeoff(corners, None)
 
 
-_PLAIN: Final[Mapping[str, Iterable[Any]]] = {
-    "": (*MECHANISMS.values(), *NOTIONS.values(), *_STRATEGIES.values()),
+# What can be described, by what stands before the name of a type.
+_DESCRIBED: Final[Mapping[str, Iterable[type]]] = {
+    "": (*MECHANISMS.values(), *NOTIONS.values(), *_STRATEGIES.values(), Encoder, Graph, Origin),
     "schedules.": _SCHEDULES.values(),
     "tuning.": _RUN_COUNTS.values(),
     "tradeoffs.": (
@@ -498,21 +465,28 @@ _PLAIN: Final[Mapping[str, Iterable[Any]]] = {
         tradeoffs.GaussianTradeOff,
         tradeoffs.LaplaceTradeOff,
         tradeoffs.SampledGaussianTradeOff,
+        GroupTradeOff,
         IdentityTradeOff,
+        PiecewiseLinearTradeOff,
         RenyiLine,
         RenyiPoints,
+        RenyiTradeOff,
     ),
 }
-# What can be described: the name of a type, the type, and what makes it of its fields.
-_DESCRIBED: Final[Iterable[tuple[str, type, Maker]]] = (
-    *((f"{room}{kind.__name__}", kind, kind) for room, kinds in _PLAIN.items() for kind in kinds),
-    ("Encoder", Encoder, _encoder),
-    ("Graph", Graph, _graph),
-    ("Origin", Origin, _origin),
-    ("tradeoffs.GroupTradeOff", GroupTradeOff, _group),
-    ("tradeoffs.PiecewiseLinearTradeOff", PiecewiseLinearTradeOff, _polygon),
-    ("tradeoffs.RenyiTradeOff", RenyiTradeOff, _renyi),
-    ("tradeoffs.of_plan", ProfileTradeOff, _of_plan),
-)
-_TYPES: Final[Mapping[str, Maker]] = {name: make for name, _, make in _DESCRIBED}
-_TYPE_NAMES: Final = {kind: name for name, kind, _ in _DESCRIBED}
+_TYPE_NAMES: Final[Mapping[type, str]] = {
+    **{kind: f"{room}{kind.__name__}" for room, kinds in _DESCRIBED.items() for kind in kinds},
+    ProfileTradeOff: "tradeoffs.of_plan",
+}
+# What makes an object of its fields, where that is not its class.
+_MAKERS: Final[Mapping[type, Maker]] = {
+    Encoder: _encoder,
+    Graph: _graph,
+    GroupTradeOff: _group,
+    Origin: _origin,
+    PiecewiseLinearTradeOff: _polygon,
+    ProfileTradeOff: _of_plan,
+    RenyiTradeOff: _renyi,
+}
+_TYPES: Final[Mapping[str, Maker]] = {
+    name: _MAKERS.get(kind, kind) for kind, name in _TYPE_NAMES.items()
+}

@@ -1,35 +1,23 @@
-"""Plan files: TOML in, a checked plan out, and back; files to begin with; a schema for editors."""
+"""Plan files: TOML in, a checked plan out, and back; and a file to begin with."""
 
 from __future__ import annotations
 
-import ast
 import json
-import math
 import os
-import re
-import sys
-import textwrap
 import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from doctest import DocTestParser
-from enum import Enum
 from importlib import resources
-from inspect import cleandoc
 from typing import Any, Final, final
 
 import tomli_w
 
 from hockeystick import _validate
-from hockeystick._validate import PARAMETERS
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io import codec
-from hockeystick.io.call_text import computed_in, parse_plan, parse_real
-from hockeystick.io.codec import Blanks, plan_of, refuse_unknown, tables_of
+from hockeystick.io.call_text import parse_real
+from hockeystick.io.codec import Blanks, parameters_of, plan_of, refuse_unknown, tables_of
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.mechanisms.base import checked
-from hockeystick.mechanisms.scope import unit_of
 
 MOST_BYTES: Final = 1_000_000
 _TEXTS: Final = ("title", "source", "notes")
@@ -124,34 +112,25 @@ def document_of(content: bytes) -> dict[str, Any]:
     try:
         text = content.decode("utf-8-sig")
         if text.lstrip().startswith("{"):
-            return _document_of_json(text)
-        return dict(computed_in(tomllib.loads(text, parse_float=parse_real)))
+            told = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
+            return _document_of_answer(told)
+        return tomllib.loads(text, parse_float=parse_real)
     except ValueError as error:
         raise PlanFileError(f"a plan file must be valid TOML or JSON: {error}") from None
     except RecursionError:
         raise PlanFileError("the file is nested too deeply") from None
 
 
-def _document_of_json(text: str) -> dict[str, Any]:
-    """Return the tables that JSON stands for; those of the plan of an answer or a description."""
-    document = json.loads(text, parse_float=parse_real, object_pairs_hook=_once)
-    if "description" not in document and "type" not in document:
-        return dict(computed_in(document))
-    group, old = document.get("group"), document.get("plan")
-    if isinstance(old, dict) and old.get("mechanism") == "OfGroup":
-        group = old.get("size")
-    if group is not None:
+def _document_of_answer(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tables of the plan of an answer, as ``--json`` prints it, or of a description."""
+    if (group := told.get("group")) is not None:
         raise PlanFileError(f"this answer is for a group: give what it is of, and --group {group}")
-    at, budget = (document.get(key) or {} for key in ("at", "budget"))
-    if not (isinstance(at, dict) and isinstance(budget, dict)):
-        raise PlanFileError("at and budget must be objects")
-    # Of a solution, the delta of its target.
-    at = at or {"delta": budget.get("delta")}
-    about = {key: document.get(key) for key in _TEXTS}
-    for key in _NUMBERS:
-        about[key] = parse_real(at[key]) if isinstance(at.get(key), str) else at.get(key)
-    plan = plan_of(document.get("description", document), "description", {})
-    return {**about, **tables_of(plan)}
+    if not told.keys() & {"description", "type"}:
+        raise PlanFileError("the JSON is no answer and no description of a plan")
+    about = {key: told[key] for key in _TEXTS if told.get(key) is not None}
+    at = told.get("at")
+    plan = plan_of(told.get("description", told), "description", {})
+    return {**about, **(at if isinstance(at, dict) else {}), **tables_of(plan)}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -165,56 +144,27 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def plan_file_of(
     document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
 ) -> PlanFile:
-    """Return the plan that a document describes; or raise, with what is wrong with each table."""
+    """Return the plan that a document describes, or raise."""
+    refuse_unknown("", document, (*_TEXTS, *_NUMBERS, "dpsgd", "release"))
     releases = document.get("release", [])
     tables = {"dpsgd": document["dpsgd"]} if "dpsgd" in document else {}
     for index, table in enumerate(releases if isinstance(releases, list) else [None]):
         tables[f"release[{index}]"] = table
-    about: dict[str, Any] = {}
-    parts: list[Mechanism] = []
-    problems: list[str] = []
-    try:
-        about = _about(document)
-    except HockeystickError as error:
-        problems.append(str(error))
-    for where, table in tables.items():
-        try:
-            parts.append(_part(table, where, {} if parts else overrides, blanks))
-        except PlanFileError as error:
-            problems.append(str(error))
     if not tables:
-        problems.append("the file needs a table [dpsgd], or [[release]]: see hockeystick init")
-    if problems:
-        raise PlanFileError(*problems)
+        raise PlanFileError("the file needs a table [dpsgd], or [[release]]: see hockeystick init")
+    parts: list[Mechanism] = []
+    for where, table in tables.items():
+        parts.append(_part(table, where, {} if parts else overrides, blanks))
+    about = {key: one for key, one in document.items() if key in (*_TEXTS, *_NUMBERS)}
     try:
+        for key, one in about.items():
+            if key in _NUMBERS:
+                about[key] = _validate.real(key, parse_real(one) if isinstance(one, str) else one)
+            elif not isinstance(one, str):
+                raise ParameterError(key, one, "a text in quotes")
         return PlanFile(plan=parts[0] if len(parts) == 1 else Composed(parts), **about)
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
-
-
-def problems_in(content: bytes) -> tuple[str, ...]:
-    """Return what is wrong first with the top and with each table of a plan file."""
-    try:
-        plan_file_of(document_of(content), {})
-    except PlanFileError as error:
-        return error.args
-    return ()
-
-
-def _about(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the top level says about the plan, or raise."""
-    refuse_unknown("", document, (*_TEXTS, *_NUMBERS, "dpsgd", "release"))
-    numbers = {key: document[key] for key in _NUMBERS if document.get(key) is not None}
-    texts = {key: text_at(document, key) for key in _TEXTS}
-    return {**texts, **{key: _validate.real(key, one) for key, one in numbers.items()}}
-
-
-def text_at(document: Mapping[str, Any], key: str) -> str | None:
-    """Return a text of the top level, or raise."""
-    value = document.get(key)
-    if value is not None and not isinstance(value, str):
-        raise ParameterError(key, value, "a text in quotes")
-    return value
 
 
 def _part(
@@ -224,7 +174,7 @@ def _part(
     if not isinstance(table, dict):
         raise PlanFileError(f"{where} must be a table: write [dpsgd] or [[release]]")
     if where == "dpsgd":
-        refuse_unknown(where, table, codec.parameters_of(DPSGD))
+        refuse_unknown(where, table, parameters_of(DPSGD))
         return plan_of({**table, "mechanism": DPSGD.__name__}, where, overrides, blanks)
     once = {key: value for key, value in table.items() if key != "repeat"}
     mechanism = plan_of(once, where, overrides, blanks)
@@ -270,114 +220,17 @@ def plan_text(plan: Mechanism | PlanFile) -> str:
     file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
     about = {name: getattr(file, name) for name in (*_TEXTS, *_NUMBERS)}
     known = {name: value for name, value in about.items() if value is not None}
+    tables = tables_of(file.plan)
+    releases = ({"release": one} for one in tables.pop("release", ()))
     try:
-        text = tomli_w.dumps({**known, **tables_of(file.plan)})
+        texts = filter(None, map(tomli_w.dumps, ({**known, **tables}, *releases)))
+        text = "\n".join(texts).replace("[release]\n", "[[release]]\n")
         text.encode()
     except ValueError as error:  # half a character, or a fraction of thousands of digits
         raise PlanFileError(f"no file can hold this plan: {error}") from None
     return text
 
 
-# Where to ask: of 60,000 examples, as the file for training has them, the largest sensible one.
-_DELTA: Final = "1e-6"
-_REPEAT: Final = "How often it runs."
-
-
-def template_of(mechanism: str, name: str = "plan.toml") -> str:
-    """Return the text of a plan file for one mechanism or notion, to be filled in."""
-    if mechanism == DPSGD.__name__:
-        return _training(name, "examples", _DELTA)
-    return template_of_plan(_example(codec.RELEASES[mechanism]), name)
-
-
-def template_of_plan(plan: Mechanism, name: str = "plan.toml", delta: str = _DELTA) -> str:
-    """Return the text of a plan file that holds a plan, each key under what it means."""
-    lines = [_training(name, f"{unit_of(plan)}s", delta).partition("[dpsgd]")[0].rstrip(), ""]
-    meanings: dict[str, str] = {}
-    tables = tables_of(plan)
-    releases = ({"release": one} for one in tables.pop("release", ()))
-    text = "\n".join(map(tomli_w.dumps, filter(None, (tables, *releases))))
-    for line in text.replace("[release]\n", "[[release]]\n").splitlines():
-        key, _, value = line.partition(" = ")
-        if line.startswith("["):
-            meanings = _meanings_of(DPSGD) if line == "[dpsgd]" else {}
-        elif key == "mechanism":
-            meanings = {"repeat": _REPEAT, **_meanings_of(codec.RELEASES[value.strip('"')])}
-        lines += [f"# {one}" for one in textwrap.wrap(meanings.get(key, ""), 86)]
-        lines.append(line)
-    return "\n".join([*lines, ""])
-
-
-def _training(name: str, many: str, delta: str) -> str:
-    """Return the text of a file for training, with what is said at its top."""
-    text = (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")
-    return text.format(name=name, many=many, delta=delta)
-
-
-def _example(kind: type[Mechanism]) -> Mechanism:
-    """Return the first plan of a class in the examples of its docstring, with names written out."""
-    known: dict[str, str] = {}
-    for one in DocTestParser().get_examples(kind.__doc__ or ""):
-        text = re.sub(r"(?<![\w.])\w+\b(?!=)", lambda x: known.get(x[0], x[0]), one.source)
-        text = re.sub(r"\*\*dict\(([^()]*)\)", r"\1", text)
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Assign):
-                known[ast.unparse(node.targets[0])] = ast.unparse(node.value)
-            with suppress(HockeystickError):
-                if type(plan := parse_plan(ast.unparse(node))) is kind:
-                    return plan
-    raise PlanFileError(f"there is no template for {kind.__name__}")
-
-
-def _meanings_of(kind: object) -> dict[str, str]:
-    """Return what the docstring of a class says of each argument."""
-    found = re.search(r"(?s)\nArgs:\n(.*?)(?:\n\S|\Z)", cleandoc(kind.__doc__ or ""))
-    pairs = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", found[1] if found else "")
-    return {name: " ".join(text.replace("``", "").split()) for name, text in pairs}
-
-
-def plan_schema() -> dict[str, Any]:
-    """Return the JSON schema (draft 7) of plan files: their keys, names and ends of numbers.
-
-    ``load_plan`` knows more. No number is required, as ``hockeystick solve`` finds one left out.
-    """
-    top = _object_of(PlanFile)
-    del top["properties"]["plan"]
-    releases = _one_of("mechanism", codec.RELEASES, repeat={"description": _REPEAT, "minimum": 0})
-    top["properties"] |= {
-        "dpsgd": _object_of(DPSGD),
-        "release": {"type": "array", "items": releases},
-    }
-    kinds = {key: _one_of("kind", known) for key, known in codec.KINDS.items()}
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "title": "hockeystick plan file",
-        **top,
-        "definitions": {"Mechanism": _one_of("mechanism", codec.RELEASES), **kinds},
-    }
-
-
-def _one_of(tag: str, known: Mapping[str, codec.Maker], **more: Any) -> dict[str, Any]:
-    """Return what a table may be whose name stands under a tag."""
-    every = ((make, {tag: {"const": name}, **more}) for name, make in known.items())
-    return {"oneOf": [{**_object_of(make, **own), "required": [tag]} for make, own in every]}
-
-
-def _object_of(make: codec.Maker, **fields: Any) -> dict[str, Any]:
-    """Return what a table may hold that something is made of, and the fields that are given."""
-    meanings, module = _meanings_of(make), vars(sys.modules[make.__module__])
-    for name, one in codec.parameters_of(make).items():
-        kind = str(one.annotation).removesuffix(" | None").removesuffix(" | str")
-        fields[name] = {"description": meanings.get(name, "")}
-        # The few words of an enumeration, which a type such as ``Sampling | str`` is.
-        words = module.get(kind)
-        if name in codec.KINDS or kind == "Mechanism":
-            fields[name] = {"$ref": f"#/definitions/{name if name in codec.KINDS else kind}"}
-        elif isinstance(words, type) and issubclass(words, Enum):
-            fields[name]["enum"] = [str(word) for word in words]
-        elif name in PARAMETERS:
-            ends = {"minimum": PARAMETERS[name].low, "maximum": PARAMETERS[name].high}
-            fields[name] |= {end: value for end, value in ends.items() if math.isfinite(value)}
-    table = {"type": "object", "additionalProperties": False, "properties": fields}
-    pairs = codec.ALTERNATIVES.items() if make is DPSGD else ()
-    return {**table, "allOf": [{"not": {"required": list(pair)}} for pair in pairs]}
+def template() -> str:
+    """Return a plan file of DP-SGD to begin with, every key with a comment."""
+    return (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")

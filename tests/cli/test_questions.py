@@ -127,12 +127,12 @@ def test_a_number_is_set_by_its_path_in_the_plan(run: Run, write: Write) -> None
     for change in ("parts[1].scale=30", "scale=30"):
         assert having(change)[1]["scale"] == 30
     assert having("parts[2].inner.noise-multiplier=9")[2]["inner"]["noise_multiplier"] == 9
-    assert having("dpsgd.epochs=2", "parts[1].scale=3")[0]["epochs"] == 2
+    assert having("epochs=2", "parts[1].scale=3")[0]["epochs"] == 2
     for change, reason in (
         ("release[0].scale=1", "parameter must be a number that the plan gives"),
         ("scle=3", "(did you mean 'scale'?)"),
         ("scale=-1", "hockeystick: scale must be a number >= 0 or inf; got -1"),
-        ("dpsgd.steps=-1", "hockeystick: steps must be an integer from 0"),
+        ("steps=-1", "hockeystick: steps must be an integer from 0"),
     ):
         status, out, err = run("epsilon", path, change)
         assert (status, out) == (2, "")

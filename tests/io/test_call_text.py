@@ -1,7 +1,6 @@
 """Plans and numbers that are written out as in Python: what is read, and that nothing is run."""
 
 import ast
-import math
 from decimal import Decimal
 
 import pytest
@@ -57,7 +56,6 @@ def _stands_alone(text: str) -> bool:
             ),
         ),
         (" Gaussian(inf)\n", hs.Gaussian(float("inf"))),
-        ("Gaussian(4) ** 2 ** 3", hs.Gaussian(4) ** 8),
         ("@".join(["Gaussian(1)"] * 800), hs.Composed([hs.Gaussian(1)] * 800)),
     ],
 )
@@ -76,13 +74,13 @@ UNKNOWN = "unknown mechanism or notion "
         ("Laplace(__import__('os'))", "unknown scale '__import__'"),
         ("Laplace((1).real)", "'(1).real' may not stand here"),
         ("Laplace([x for x in (1,)])", "may not stand here"),
-        ("Laplace(10**10**10)", "'10**10**10' cannot be computed"),
-        ("Gaussian((-8) ** 0.5)", "cannot be computed"),
+        ("Laplace(10**10**10)", "'10**10' may not stand here"),
+        ("Gaussian(inf / 2)", "'inf / 2' cannot be computed"),
         ("Laplace(1 / 0)", "'1 / 0' cannot be computed"),
         ("Gaussian(2 * 1e-400)", "'2 * 1e-400' may not stand here"),
         ("Gaussian(1e-400)", "within the range of a float; got 1E-400"),
         ("Gaussian(4)^10", "write for example 'Laplace(2)**3 @ Gaussian(4)'"),
-        ("DiscreteGaussian(3, sqrt(2))", "a record in k cells, each changed by 1"),
+        ("DiscreteGaussian(3, 1.5)", "a record in k cells, each changed by 1"),
         ("Laplace(2) ** .5", "count must be an integer from 0 to 10^15; got 0.5"),
         ("Laplace(2) @ Gaussian(-4)", "parts[1].noise_multiplier must be a number >= 0 or inf"),
         ("Laplace()", "Laplace needs scale, a number >= 0 or inf"),
@@ -95,7 +93,8 @@ UNKNOWN = "unknown mechanism or notion "
         ("np.mechanisms.Gaussian(1)", f"{UNKNOWN}'np.mechanisms.Gaussian'"),
         ("FDP(1)", f"{UNKNOWN}'FDP'; hockeystick init --list has all"),
         ("Gaussian(4) @ 3", "parts[1] must be a mechanism; got 3"),
-        ("sqrt(2)", "this is no mechanism"),
+        ("2 / 3", "this is no mechanism"),
+        ("Laplace(sqrt(2))", "unknown scale 'sqrt'"),
         ("Repeated(" * 30 + "Laplace(1)" + ", 2)" * 30, "nested at most 16 deep"),
         ("Laplace(" + "[" * 30 + "]" * 30 + ")", "Laplace.scale must be a number >= 0 or inf"),
         ("(" * 30 + "Laplace(1)" + ")**2" * 30, "nested at most 16 deep"),
@@ -112,18 +111,9 @@ def test_nothing_else_is_read_and_the_error_says_what_is_wrong(text: str, reason
     assert reason in str(refusal.value)
 
 
-def test_a_number_may_be_computed_of_others_as_in_python() -> None:
-    for text, number in (
-        ("2 * sqrt(3)", 2 * math.sqrt(3)),
-        ("math.log(3) / exp(0.5)", math.log(3) / math.exp(0.5)),
-        ("2 * ln(3)", 2 * math.log(3)),
-        ("1 / 2**0.5", 1 / 2**0.5),
-        ("math.sqrt(2) - -1 / 3", math.sqrt(2) + 1 / 3),
-        ("-(1 - 3)", 2.0),
-    ):
-        assert parse_plan(f"Gaussian({text})") == hs.Gaussian(number)
+def test_a_number_may_be_a_quotient() -> None:
+    assert parse_plan("Gaussian(-3 / -7)") == hs.Gaussian(3 / 7)
     assert parse_plan("Laplace(2) ** (9 / 3)") == hs.Laplace(2) ** 3
-    assert (parse("2**0.5"), parse("1-2"), parse("sqrt(a)")) == (2**0.5, "1-2", "sqrt(a)")
 
 
 def test_an_override_replaces_its_alternative_and_is_blamed_itself() -> None:

@@ -246,7 +246,7 @@ def _begun_with(
     for name in required_by(plan):
         if name not in fields and not (is_open and name == parameter):
             raise ParameterError(name, None, f"given beside {plan.__name__}")
-    begin = {parameter: start_for(plan, fields, parameter)} if is_open else {}
+    begin = {parameter: start_for(plan, parameter)} if is_open else {}
     return plan(**fields, **begin)
 
 

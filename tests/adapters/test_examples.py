@@ -4,35 +4,18 @@ import io
 import re
 import sys
 from contextlib import redirect_stdout
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 import hockeystick as hs
+from tests.systems.programs import EXAMPLES, program
 
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 
 import torch
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def _loaded(name: str) -> Any:
-    spec = spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # where dataclasses look their module up
-    try:
-        with patch.object(sys, "path", [str(EXAMPLES), *sys.path]):
-            spec.loader.exec_module(module)
-    finally:
-        del sys.modules[name]
-    return module
 
 
 def _printed(module: Any, *arguments: str) -> str:
@@ -51,7 +34,7 @@ def _accuracies(text: str) -> dict[str, float]:
 
 
 def test_what_an_example_plans_costs_no_more_than_its_budget() -> None:
-    module = _loaded("train_digits")
+    module = program("train_digits", EXAMPLES)
     assert (module.EPSILON, module.DELTA) == (3.0, 1e-4)
     plan = module.planned(1437)
     assert plan.examples == 1437
@@ -59,21 +42,21 @@ def test_what_an_example_plans_costs_no_more_than_its_budget() -> None:
 
 
 def test_digits_are_read_rightly_at_the_budget() -> None:
-    text = _printed(_loaded("train_digits"))
+    text = _printed(program("train_digits", EXAMPLES))
     found = _accuracies(text)
     assert found["at (3.000, 0.0001)-DP"] > 0.89
     assert found["without privacy"] > 0.94
 
 
 def test_ways_to_add_noise_are_within_one_budget() -> None:
-    module = _loaded("dp_ftrl_digits")
+    module = program("dp_ftrl_digits", EXAMPLES)
     for way in module.TUNED:
         spent = hs.epsilon(way.planned(1437), module.DELTA)
         assert module.EPSILON * 0.99 <= spent.upper <= module.EPSILON
 
 
 def test_each_way_to_add_noise_trains_some_steps() -> None:
-    text = _printed(_loaded("dp_ftrl_digits"), "--runs", "1", "--steps", "3")
+    text = _printed(program("dp_ftrl_digits", EXAMPLES), "--runs", "1", "--steps", "3")
     rows = [line for line in text.splitlines() if line.count("%") == 3]
     assert len(rows) == 3
     assert "1 trainings each within (1, 0.0001)-DP" in text
@@ -84,7 +67,7 @@ def test_each_way_to_add_noise_trains_some_steps() -> None:
 def test_another_librarys_trainer_steps_privately(trainer: str) -> None:
     name, _, library = trainer.partition(":")
     pytest.importorskip(library, reason=f"needs {library}")
-    text = _printed(_loaded(f"train_{name}"))
+    text = _printed(program(f"train_{name}", EXAMPLES))
     assert "(3.000, 0.0001)-DP" in text
     *_, right = map(float, re.findall(r"(\d+\.?\d*)%", text)) if "%" in text else (100.0,)
     assert right > 40.0  # of ten digits or twenty words

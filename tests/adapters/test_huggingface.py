@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import runpy
 import warnings
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,13 +23,14 @@ import hockeystick as hs
 from hockeystick.adapters.huggingface import PrivateTrainer
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import DEVICE, Items, make_private
+from tests.systems.programs import EXAMPLES, program
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning"),  # theirs, of their own names
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
-EXAMPLES, LONGEST, NORM = 4, 8, 0.5
+TEXTS, LONGEST, NORM = 4, 8, 0.5
 SMALL = {
     "vocab_size": 20,
     "hidden_size": 8,
@@ -134,14 +132,13 @@ def test_a_step_is_the_slow_loops_clipped_sum(name: str, attention: str) -> None
     expected = _slow(model, examples)
     assert max(float(one.abs().max()) for one in expected.values()) > 1e-3
     for one, value in expected.items():
-        assert torch.allclose(found[one].double() * EXAMPLES, value, atol=2e-6), one
+        assert torch.allclose(found[one].double() * TEXTS, value, atol=2e-6), one
 
 
 def test_the_recipe_tells_texts_apart_and_trains_adapters_alone_within_its_budget() -> None:
-    path = Path(__file__).parents[2] / "examples" / "train_bert.py"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        recipe = SimpleNamespace(**runpy.run_path(os.fspath(path)))
+        recipe = program("train_bert", EXAMPLES)
     torch.manual_seed(0)
     plan, model = recipe.planned(recipe.TEXTS), recipe.network()
     before = {name: value.detach().clone() for name, value in model.named_parameters()}

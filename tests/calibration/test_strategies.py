@@ -12,21 +12,12 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration import optimise_banded, optimise_buffered, sums_error
 from hockeystick.calibration.strategies import _loss
-from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
+from hockeystick.mechanisms import Encoder
 from hockeystick.mechanisms.streams.strategies import Strategy
+from tests.release.test_streams import STRATEGIES
 
 PATTERNS = [(50, 4, 10), (37, 5, 3), (9, 9, 1)]
 UNIT = Fraction(1, 2**256)
-STRATEGIES: tuple[Strategy, ...] = (
-    Toeplitz([1]),
-    Toeplitz([2, 1.5, 0, -0.25]),
-    SquareRoot(),
-    SquareRoot(4),
-    BandedInverse([1.5, -0.75, 0, 0.3]),
-    BandedInverse.square_root(3),
-    BufferedToeplitz([0.5], [0.25]),
-    BufferedToeplitz([0.3, 0.2, 0.01], [0.25, 0.9, 0.999]),
-)
 
 
 def by_elimination(strategy: Strategy, rounds: int) -> list[list[Fraction]]:

@@ -132,11 +132,6 @@ def _exponent(printed: str) -> int:
     return exponent
 
 
-def is_rounded_multiple(unit: float, printed: str) -> bool:
-    """Return whether a printed number is a whole multiple of a unit, rounded."""
-    return rounds_to(unit * round(float(printed) / unit), printed)
-
-
 def share_of_multiples(unit: float, printed: str) -> float:
     """Return the share of the numbers with as many decimals that are rounded multiples of a unit.
 
@@ -152,10 +147,9 @@ def share_of_multiples(unit: float, printed: str) -> float:
 def judge(
     relation: Relation,
     printed: str,
-    *,
-    own: Found | None,
-    certified: Found | None,
-    without: Found | None,
+    own: Found | None = None,
+    certified: Found | None = None,
+    without: Found | None = None,
     own_without: Found | None = None,
 ) -> Verdict:
     """Return the verdict on a claim.
@@ -169,8 +163,8 @@ def judge(
         return _figure(printed, own, without)
     if relation == "multiple-of":
         assert own is not None
-        fits = is_rounded_multiple(own.upper, printed)
-        return Verdict.CONSISTENT if fits else Verdict.DIFFERS
+        nearest = own.upper * round(float(printed) / own.upper)
+        return Verdict.CONSISTENT if rounds_to(nearest, printed) else Verdict.DIFFERS
     assert certified is not None
     claimed = own or Found(float(printed), float(printed), "exact")
     verdict = _statement(relation, certified, claimed)
@@ -256,14 +250,7 @@ def checked(claim: Claim) -> Checked:
     """Return what becomes of one claim."""
     asked = (claim.own, claim.certified, claim.without, claim.own_without)
     own, certified, without, own_without = (one and ask(one) for one in asked)
-    verdict = judge(
-        claim.relation,
-        claim.published,
-        own=own,
-        certified=certified,
-        without=without,
-        own_without=own_without,
-    )
+    verdict = judge(claim.relation, claim.published, own, certified, without, own_without)
     return Checked(claim, own, certified, without, own_without, verdict)
 
 

@@ -19,7 +19,7 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import GaussianTradeOff
-from tests.claims.found import Found, between, proven, way
+from tests.claims.found import Found, proven, way
 
 
 @way
@@ -50,7 +50,8 @@ def composed_mu(
     while delta_of(GDP(upper), epsilon=answer.upper).lower < delta:
         upper *= 1.0 + 2.0**-45
     shown = f"{delta:g}".replace("e-0", "e-")
-    return between(gaussian_mu(answer.lower, delta), upper, f"of the bound, at delta {shown}")
+    lower = gaussian_mu(answer.lower, delta)
+    return Found(lower, upper, "proven", f"of the bound, at delta {shown}")
 
 
 @way
@@ -173,9 +174,8 @@ def one_round_delta(*, mu: float, client_rate: float, epsilon: float) -> Found:
     Joint convexity over who is sampled; it is attained where the two are distinguishable.
     """
     answer, share = delta_of(GDP(mu), epsilon=epsilon), client_rate**2
-    return between(
-        float(answer.lower) * share * (1 - 1e-15), float(answer) * share * (1 + 1e-15), "delta"
-    )
+    ends = float(answer.lower) * share * (1 - 1e-15), float(answer) * share * (1 + 1e-15)
+    return Found(*ends, "proven", "delta")
 
 
 @way

@@ -83,7 +83,3 @@ def proven(value: Any, quantity: str = "") -> Found:
     nearest = float(value)
     lower, upper = (math.nextafter(nearest, end) for end in (-math.inf, math.inf))
     return Found(lower, upper, "proven", quantity)
-
-
-def between(lower: float, upper: float, quantity: str = "") -> Found:
-    return Found(lower, upper, "proven", quantity)

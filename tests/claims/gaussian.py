@@ -12,7 +12,7 @@ from hockeystick.notions import GDP
 from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.results import Certified
-from tests.claims.found import Found, between, proven, way
+from tests.claims.found import Found, proven, way
 
 
 @way
@@ -30,7 +30,7 @@ def delta_around(made: Callable[[float], Mechanism], noise: float, epsilon: floa
     least, most = (
         delta_of(made(noise * (1.0 + part)), epsilon=epsilon) for part in (1e-14, -1e-14)
     )
-    return between(float(least.lower), float(most), "delta")
+    return Found(float(least.lower), float(most), "proven", "delta")
 
 
 @way
@@ -43,7 +43,8 @@ def tail_of_the_loss(*, mu: float, delta: float) -> Found:
     least, most = (
         float(mp.ncdf(mp.mpf(mu) / 2 - mp.mpf(end) / mu)) for end in (answer.upper, answer.lower)
     )
-    return between(math.nextafter(least, 0.0), math.nextafter(most, 1.0), "probability")
+    ends = math.nextafter(least, 0.0), math.nextafter(most, 1.0)
+    return Found(*ends, "proven", "probability")
 
 
 @way

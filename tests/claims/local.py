@@ -7,7 +7,7 @@ from typing import Any
 
 from hockeystick.mechanisms import Gaussian
 from hockeystick.numerics.multiprecision import mp
-from tests.claims.found import Found, between, proven, way
+from tests.claims.found import Found, proven, way
 from tests.claims.gaussian import delta_around
 
 
@@ -105,7 +105,7 @@ def private_scale_delta(
     own = mp.gammainc(n, reach, mp.inf, regularized=True)
     other = mp.gammainc(n, near, mp.inf, regularized=True)
     lower = float(own - mp.exp(rate) * other)
-    return between(math.nextafter(lower, -math.inf), 1.0, "delta")
+    return Found(math.nextafter(lower, -math.inf), 1.0, "proven", "delta")
 
 
 @way

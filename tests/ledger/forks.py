@@ -2,6 +2,7 @@
 
 import os
 import signal
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ def forked(work: Callable[[], object]) -> int:
         try:
             work()
         except BaseException:
+            traceback.print_exc()
             os._exit(1)
         os._exit(0)
     return child

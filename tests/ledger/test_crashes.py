@@ -1,6 +1,15 @@
-"""Processes, kills and power cuts: never above the budget, nothing acknowledged is lost."""
+"""Processes, kills and power cuts: never above the budget, nothing acknowledged is lost.
 
+``python -m tests.ledger.test_crashes URL FOLDER`` forks workers on one ledger. Each writes a line
+to a log of its own once the ledger has acknowledged something: ``reserved DATASET KEY`` before
+anything is released, ``ran ...`` once something was, ``committed ...`` and ``released ...``.
+Workers are killed at random moments, also while they write, and forked again until all is done.
+Prints how many lines there are of each word, as JSON.
+"""
+
+import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -8,9 +17,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,14 +28,132 @@ import pytest
 
 import hockeystick as hs
 from tests.ledger import auditor, postgres
+from tests.ledger.forks import forked
 
-_NUMBERS: Final = count()
+NOISE: Final = (5.0, 3.0, 7.7, 12.25)
+
+
+class Worker:
+    """One life of a process that works on a ledger."""
+
+    def __init__(self, url: str, folder: Path, name: str, seed: str) -> None:
+        self.log = os.open(folder / name, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+        self.draw = random.Random(seed)
+        self.name = name
+        self.ledgers = [hs.Ledger(url, one) for one in ("whole", "cap", "block")]
+
+    def note(self, word: str, what: str = "") -> None:
+        """Write a line that stays when the process is killed."""
+        os.write(self.log, f"{word} {what}\n".encode())
+
+    def operate(self, number: int) -> None:
+        """Reserve something, let it run or not, and resolve it or not."""
+        own = self.draw.random() < 0.8
+        key = f"{self.name}-{number}" if own else f"any-{number}"
+        mechanism = hs.Gaussian(NOISE[number % len(NOISE)]) ** (1 + number % 5)
+        ledger = self.draw.choice(self.ledgers)
+        also = ("block",) if self.draw.random() < 0.2 else ()
+        try:
+            held = ledger.reserve(mechanism, key=key, by=self.name, also=also, resume=True)
+        except hs.errors.BudgetExhausted:
+            self.note("refused")
+            return
+        except (hs.errors.ParameterError, hs.errors.IncompatibleError):
+            self.note("taken")
+            return
+        where = f"{ledger.dataset} {key}"
+        self.note("reserved", where)
+        if held.resumed:
+            return
+        self.resolve(held, mechanism, where)
+
+    def resolve(self, held: hs.ledger.Reservation, mechanism: hs.Mechanism, where: str) -> None:
+        """Commit all or a part of what is reserved, release it, or leave it open."""
+        choice = self.draw.random()
+        if choice < 0.35:
+            self.note("ran", where)
+            held.commit()
+            self.note("committed", where)
+        elif choice < 0.5:
+            assert isinstance(mechanism, hs.Repeated)
+            self.note("ran", where)
+            held.commit(ran=mechanism.inner ** self.draw.randrange(1, mechanism.count + 1))
+            self.note("committed", where)
+        elif choice < 0.9:
+            held.release()
+            self.note("released", where)
+
+
+def live(url: str, folder: Path, name: str, operations: range, seed: str) -> None:
+    worker = Worker(url, folder, name, seed)
+    for number in operations:
+        worker.operate(number)
+        worker.note("done", str(number))
+
+
+def done(folder: Path, name: str) -> int:
+    """Return how many operations a worker has ended, or been killed in before the last one."""
+    log = folder / name
+    lines = log.read_text().splitlines() if log.exists() else []
+    ends = [int(line.split()[1]) for line in lines if line.startswith("done ")]
+    return max(ends, default=-1) + 1
+
+
+def run(given: argparse.Namespace) -> None:
+    """Keep workers at it until all operations are done, and kill some of them on the way."""
+    url, folder, kills = given.url, given.folder, given.kills
+    draw, lives = random.Random(1), Counter[str]()
+    working: dict[int, tuple[str, float]] = {}
+    pending = [f"w{index}" for index in range(given.processes)]
+    while pending or working:
+        for name in pending:
+            # What a worker was killed in stays as it is: perhaps reserved, and then counted.
+            left = range(done(folder, name) + (lives[name] > 0), given.operations)
+            lives[name] += 1
+            pid = forked(partial(live, url, folder, name, left, f"{name} {lives[name]}"))
+            working[pid] = name, time.monotonic() + draw.expovariate(1 / given.life)
+        pending = []
+        due = [pid for pid, (_, end) in working.items() if end < time.monotonic()][:kills]
+        for pid in due:
+            os.kill(pid, signal.SIGKILL)
+            working[pid] = working[pid][0], math.inf
+        kills -= len(due)
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            time.sleep(0.001)
+            continue
+        name, _ = working.pop(pid)
+        if os.WIFSIGNALED(status):
+            pending = [name]
+        elif status:
+            raise SystemExit(f"{name} failed")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("url")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--operations", type=int, default=2000, help="of each process")
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--life", type=float, default=2.0, help="mean seconds until a kill")
+    parser.add_argument("--budget", type=float, default=200.0, help="the rho of the whole")
+    given = parser.parse_args()
+    url, whole = given.url, given.budget
+    hs.Ledger(url, "whole", hs.ZCDP(rho=whole))
+    hs.Ledger(url, "cap", hs.ZCDP(rho=whole / 4), within="whole")
+    hs.Ledger(url, "block", hs.ZCDP(rho=whole / 2))
+    run(given)
+    logs = (log.read_text().splitlines() for log in given.folder.iterdir())
+    sys.stdout.write(json.dumps(Counter(line.split()[0] for lines in logs for line in lines)))
+
+
 AUDITOR: Final = Path(auditor.__file__)
 
 
 def command(url: str, logs: Path, **options: float) -> list[str]:
     flags = [f"--{name}={value}" for name, value in options.items()]
-    return [sys.executable, "-m", "tests.ledger.stress", url, str(logs), *flags]
+    return [sys.executable, "-m", "tests.ledger.test_crashes", url, str(logs), *flags]
 
 
 def stressed(url: str, folder: Path, **options: float) -> dict[str, Any]:
@@ -70,7 +198,7 @@ def test_eight_processes_that_are_killed_never_overspend(folder: Path) -> None:
 
 @pytest.mark.extras
 def test_eight_processes_never_overspend_on_a_server(server: postgres.Server, folder: Path) -> None:
-    url = server.new_database(f"stress-{next(_NUMBERS)}")
+    url = server.new_database("stress")
     done = stressed(url, folder, operations=60, life=1.0, kills=20, budget=3.0)
     assert done["refused"] > 20
 
@@ -147,3 +275,7 @@ def test_a_server_that_crashes_has_all_that_was_acknowledged(folder: Path) -> No
         assert held.resumed
         assert ledger.remaining == hs.ZCDP(rho=0.375)
         ledger.close()
+
+
+if __name__ == "__main__":
+    main()

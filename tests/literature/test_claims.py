@@ -76,85 +76,49 @@ def test_no_way_has_a_printed_figure() -> None:
         assert not printed & set(re.findall(r"\d+(?:\.\d+)?", code))
 
 
-def _exact(value: float) -> Found:
-    return Found(value, value, "exact")
+JUDGED: list[tuple[Relation, str, dict[str, Any], Verdict]] = [
+    # A figure is held against its own method.
+    ("equals", "0.854", {"own": 0.8535}, Verdict.REPRODUCES),
+    ("equals", "0.854", {"own": 0.8535, "without": 0.8494}, Verdict.ONLY_WITH),
+    ("equals", "0.854", {"own": 0.8535, "without": 0.8544}, Verdict.REPRODUCES),
+    ("equals", "0.854", {"own": 0.8494, "without": 0.8535}, Verdict.DIFFERS),
+    ("multiple-of", "517.0", {"own": 11.0}, Verdict.CONSISTENT),
+    ("multiple-of", "5.8", {"own": 0.22}, Verdict.DIFFERS),
+    ("multiple-of", "57.8", {"own": 0.55}, Verdict.CONSISTENT),
+    ("multiple-of", "57.9", {"own": 0.55}, Verdict.DIFFERS),
+    # A statement is held against what is proven.
+    ("at-most", "1", {"certified": (0.5, 1.5)}, Verdict.UNDECIDED),
+    ("at-most", "1", {"certified": (1.1, 1.5)}, Verdict.INVALID),
+    ("at-least", "1", {"certified": (0.5, 1.5)}, Verdict.UNDECIDED),
+    ("at-least", "1", {"certified": (0.5, 0.9)}, Verdict.INVALID),
+    ("for-all", "1", {"certified": (1.0, 1.0 + 1e-7)}, Verdict.REPRODUCES),
+    ("for-all", "1", {"certified": (0.5, 1.5)}, Verdict.UNDECIDED),
+    # A condition must make the difference; without it another bound may be stated.
+    ("at-most", "1", {"certified": 0.9, "without": (1.5, 2.0)}, Verdict.ONLY_WITH),
+    ("at-most", "1", {"certified": 0.9, "without": (0.5, 1.0)}, Verdict.REPRODUCES),
+    ("at-most", "1", {"certified": 0.9, "without": (0.5, 2.0)}, Verdict.UNDECIDED),
+    ("at-most", "1", {"certified": 1.1, "without": (1.5, 2.0)}, Verdict.INVALID),
+    ("at-most", "1", {"certified": 0.9, "without": 1.9, "own_without": 2.0}, Verdict.REPRODUCES),
+    ("at-most", "1", {"certified": 0.9, "without": 1.9, "own_without": 1.8}, Verdict.ONLY_WITH),
+]
+
+
+@pytest.mark.parametrize(("relation", "printed", "given", "verdict"), JUDGED)
+def test_a_claim_is_judged_by_the_numbers_found(
+    relation: Relation, printed: str, given: dict[str, Any], verdict: Verdict
+) -> None:
+    told = {
+        name: Found(*one, "proven") if isinstance(one, tuple) else Found(one, one, "exact")
+        for name, one in given.items()
+    }
+    assert judge(relation, printed, **told) is verdict
 
 
 @pytest.mark.parametrize(
-    ("own", "without", "verdict"),
-    [
-        (0.8535, None, Verdict.REPRODUCES),
-        (0.8535, 0.8494, Verdict.ONLY_WITH),
-        (0.8535, 0.8544, Verdict.REPRODUCES),
-        (0.8494, 0.8535, Verdict.DIFFERS),
-    ],
+    ("unit", "printed", "share"),
+    [(11.0, "517.0", 1 / 110), (0.22, "5.8", 5 / 11), (0.55, "57.8", 3 / 11)],
 )
-def test_a_figure_is_held_against_its_own_method(
-    own: float, without: float | None, verdict: Verdict
-) -> None:
-    other = None if without is None else _exact(without)
-    found = judge("equals", "0.854", own=_exact(own), certified=None, without=other)
-    assert found is verdict
-
-
-@pytest.mark.parametrize(
-    ("relation", "lower", "upper", "verdict"),
-    [
-        ("at-most", 0.5, 1.5, Verdict.UNDECIDED),
-        ("at-most", 1.1, 1.5, Verdict.INVALID),
-        ("at-least", 0.5, 1.5, Verdict.UNDECIDED),
-        ("at-least", 0.5, 0.9, Verdict.INVALID),
-        ("for-all", 1.0, 1.0 + 1e-7, Verdict.REPRODUCES),
-        ("for-all", 0.5, 1.5, Verdict.UNDECIDED),
-    ],
-)
-def test_a_statement_is_held_against_what_is_proven(
-    relation: Relation, lower: float, upper: float, verdict: Verdict
-) -> None:
-    truth = Found(lower, upper, "proven")
-    assert judge(relation, "1", own=None, certified=truth, without=None) is verdict
-
-
-@pytest.mark.parametrize(
-    ("certified", "without", "stated", "verdict"),
-    [
-        (0.9, (1.5, 2.0), None, Verdict.ONLY_WITH),
-        (0.9, (0.5, 1.0), None, Verdict.REPRODUCES),
-        (0.9, (0.5, 2.0), None, Verdict.UNDECIDED),
-        (1.1, (1.5, 2.0), None, Verdict.INVALID),
-        # Without the condition another bound may be stated.
-        (0.9, (1.9, 1.9), 2.0, Verdict.REPRODUCES),
-        (0.9, (1.9, 1.9), 1.8, Verdict.ONLY_WITH),
-    ],
-)
-def test_a_condition_must_make_the_difference(
-    certified: float, without: tuple[float, float], stated: float | None, verdict: Verdict
-) -> None:
-    found = judge(
-        "at-most",
-        "1",
-        own=None,
-        certified=_exact(certified),
-        without=Found(*without, "proven"),
-        own_without=None if stated is None else _exact(stated),
-    )
-    assert found is verdict
-
-
-@pytest.mark.parametrize(
-    ("unit", "printed", "fits", "share"),
-    [
-        (11.0, "517.0", True, 1 / 110),
-        (0.22, "5.8", False, 5 / 11),
-        (0.55, "57.8", True, 3 / 11),
-        (0.55, "57.9", False, 3 / 11),
-    ],
-)
-def test_a_multiple_is_consistent_and_how_often_any_number_is(
-    unit: float, printed: str, fits: bool, share: float
-) -> None:
-    found = judge("multiple-of", printed, own=_exact(unit), certified=None, without=None)
-    assert found is (Verdict.CONSISTENT if fits else Verdict.DIFFERS)
+def test_how_often_any_number_is_a_multiple(unit: float, printed: str, share: float) -> None:
     assert share_of_multiples(unit, printed) == pytest.approx(share)
 
 

@@ -3,6 +3,7 @@
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,14 @@ BAD: tuple[Any, ...] = (
 )
 
 
+# Encoders without room for the noise of the worst signs.
+NO_ROOM = (
+    m.Encoder.of_matrix([[1.0]]),
+    *(m.Encoder.toeplitz(*one) for one in (([0, 1], 5), ([1, 1.5], 1000), ([1, -3], 100))),
+    *(m.Encoder.toeplitz(one, 2) for one in ([1, 1e15], [1e-300, 1e300])),
+    m.Encoder.banded_inverse([1, -2], 2000),
+    m.Encoder.buffered_toeplitz([1e5], [0.5], 1000),
+)
 # What has the right kind, and too much noise to be drawn, or parameters without a proof.
 UNDRAWN: dict[str, tuple[Any, ...]] = {
     "above_threshold": (m.AboveThreshold(math.inf, 1.0),),
@@ -102,11 +111,17 @@ UNDRAWN: dict[str, tuple[Any, ...]] = {
     ),
     "laplace": (hs.Laplace(math.inf), hs.Laplace(2.0**44)),
     "layered_sum": (m.JointGaussian((1, math.inf)), m.JointGaussian((1, 1, 1))),
-    "matrix_factorization": tuple(
-        m.MatrixFactorization(z, m.Encoder.square_root(8)) for z in (math.inf, 1e15, 1e-15, 5e-324)
+    "matrix_factorization": (
+        *(replace(FACTORIZATION, noise_multiplier=z) for z in (math.inf, 1e15, 1e-15, 5e-324)),
+        *(m.MatrixFactorization(1.0, one) for one in NO_ROOM),
     ),
     "mean": (hs.Gaussian(math.inf), hs.Gaussian(2.0**30), m.JointGaussian((1, 1, 1))),
     "normalisation": tuple(map(m.JointGaussian, ((1,), (1, math.inf), (1, 2.0**20)))),
+    "partition_selection": (
+        m.PartitionSelection(hs.Gaussian(3.0), 9),
+        m.PartitionSelection(hs.DiscreteGaussian(2.0**50), 9),
+    ),
+    "random_search": (m.RandomStopping(ONE, m.tuning.Poisson(2.0**31)),),
     "randomly_pruned_sum": (hs.Gaussian(math.inf),),
     "selective_sum": (hs.Gaussian(math.inf),),
     "sinh_normal": (m.SinhNormal(2.0**-100, 2.0**60),),
@@ -114,9 +129,7 @@ UNDRAWN: dict[str, tuple[Any, ...]] = {
     "sparse_vector": (m.SparseVector(math.inf, 1.0, positives=2),),
     "tree_aggregation": (m.TreeAggregation(math.inf, 8),),
 }
-
-
-UNDRAWN_NAMES = r"^(mechanism|sigma|scale|variance|layers|noise_mult|pairwise_mult|rounds)"
+UNDRAWN_NAMES = r"^(mechanism|sigma|scale|variance|layers|noise_mult|pairwise_mult|rounds|mean)"
 
 
 @pytest.mark.parametrize("name", UNDRAWN)

@@ -1,4 +1,4 @@
-"""The programs of examples/systems and examples/audit as modules, for tests."""
+"""The programs of examples as modules, for tests."""
 
 import sys
 from functools import cache
@@ -6,8 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / "examples" / "systems"
-AUDIT = FOLDER.parent / "audit"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FOLDER, AUDIT = EXAMPLES / "systems", EXAMPLES / "audit"
 
 
 @cache

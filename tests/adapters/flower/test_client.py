@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,16 +19,9 @@ from flwr.app import ArrayRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import train_locally
 from hockeystick.adapters.torch import Counting
-from tests.adapters.flower.clients import server
 from tests.adapters.torch.loops import Items, make_data
 
 PLAN = hs.DPSGD(examples=40, batch_size=8, steps=10, noise_multiplier=2.0)
-
-
-@pytest.fixture(autouse=True)
-def _run() -> Iterator[None]:
-    with server():
-        yield
 
 
 def _model() -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord
 from hockeystick.adapters.flower import PrivateFedAvg
 from hockeystick.adapters.loop import bits
 from hockeystick.release.federated import ClientRounds
-from tests.adapters.flower.clients import FIRST, Clients, first_moved, record, server, zeros
+from tests.adapters.flower.clients import FIRST, Clients, first_moved, record, zeros
 from tests.ledger.forks import die, killed, rho
 
 DELTA = 1e-5
@@ -33,12 +32,6 @@ PLAN = hs.federated.FedSDP(
 EVERYBODY = replace(PLAN, clients_per_round=10)
 SILENT = replace(EVERYBODY, noise_multiplier=0)
 NORM = 0.5
-
-
-@pytest.fixture(autouse=True)
-def _run() -> Iterator[None]:
-    with server():
-        yield
 
 
 def _strategy(plan: hs.federated.FedSDP = PLAN, **options: Any) -> PrivateFedAvg:

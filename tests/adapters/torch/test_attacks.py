@@ -361,8 +361,11 @@ def test_what_has_no_guarantee_is_refused_and_neither_counted_nor_done(
 
 
 def test_a_compiled_model_is_refused() -> None:
-    with pytest.raises(ParameterError, match="not compiled"):
-        make_loop(model=torch.compile(nn.Linear(3, 2), backend="eager"))
+    in_place = nn.Linear(3, 2)
+    in_place.compile(backend="eager")
+    for model in (in_place, torch.compile(nn.Linear(3, 2), backend="eager")):
+        with pytest.raises(ParameterError, match="not compiled"):
+            make_loop(model=model)
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])

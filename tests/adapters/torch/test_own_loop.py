@@ -77,31 +77,6 @@ def test_without_gradients_the_model_is_as_it_is() -> None:
         assert torch.equal(model(rows), private.model(rows))
 
 
-@pytest.mark.filterwarnings("ignore")  # theirs
-def test_lightnings_loop_steps_privately() -> None:
-    lightning = pytest.importorskip("lightning", reason="needs lightning")
-
-    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.private = make_loop(PLAN, _model())
-            self.model, self.batches = self.private.own_loop()
-
-        def configure_optimizers(self) -> Any:
-            return self.private.optimizer
-
-        def training_step(self, batch: Any, _: int) -> Any:
-            inputs, targets = batch
-            return LOSS(self.model(inputs), targets)
-
-    module, quiet = Module(), ("logger", "enable_checkpointing", "enable_progress_bar")
-    before = weights_of(module.private)
-    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", **dict.fromkeys(quiet, False))
-    trainer.fit(module, train_dataloaders=module.batches)
-    assert module.private.steps == PLAN.total_steps
-    assert not torch.equal(before, weights_of(module.private))
-
-
 def _backward(model: Any, batch: Any, times: int = 1, penalty: float = 0.0) -> Any:
     loss = LOSS(model(batch[0]), batch[1])
     if penalty:

@@ -258,18 +258,6 @@ def ledger(tmp_path: Path) -> hs.Ledger:
     return hs.Ledger(tmp_path / "ledger.db", "digits", hs.ZCDP(rho=0.5))
 
 
-def test_the_plan_is_reserved_before_the_first_step_and_what_ran_is_committed(
-    ledger: hs.Ledger,
-) -> None:
-    private = make_loop(SMALL, ledger=ledger.charging(by="ana", note="digits"), key="run 1")
-    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
-    do_steps(private, 3).close()
-    assert (rho(ledger), ledger.status.unresolved) == (3 / 32, 0)
-    assert ledger.history()[-1].mechanism == first(SMALL, 3)
-    with pytest.raises(IncompatibleError, match="closed"):
-        do_steps(private, 1)
-
-
 def test_what_cannot_be_reserved_is_refused(ledger: hs.Ledger) -> None:
     with pytest.raises(ParameterError, match=r"^key must be given"):
         make_loop(SMALL, ledger=ledger)

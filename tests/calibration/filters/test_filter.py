@@ -4,29 +4,23 @@ import json
 import math
 import pickle
 import time
+from fractions import Fraction
 from typing import Any, Final
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.calibration.filters.filter import _plus
+from hockeystick.calibration.filters.measures import divergence_limit, one_order_measure
+from hockeystick.conversions.theorems import canonne_kamath_steinke
 from hockeystick.numerics.multiprecision import mp
 from tests.calibration.session.test_accountant import THREADS, at_once
 
-STEP: Final = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.01)
-RDP: Final = hs.RenyiDP({2: 1.0, 8.5: 4, 64: 40})
-BUDGETS: Final[tuple[hs.notions.Notion, ...]] = (
-    RDP,
-    hs.ZCDP(0.5),
-    hs.TCDP(0.5, 20.0),
-    hs.GDP(1.0),
-    hs.PureDP(2.0),
-    hs.ApproxDP(2.0, 1e-6),
-)
+SAMPLED: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.004)
+# A budget that a Renyi order keeps, where a plan is expected.
+OF_AN_ORDER: Final = hs.ApproxDP(8.0, 1e-5)
 # The known value: sqrt(2 ln(1e6) 100 * 0.05^2) + 100 * 0.05^2 / 2.
 WHITEHOUSE: Final = mp.mpf("2.753260884878465989")
-
-each_budget = pytest.mark.parametrize("budget", BUDGETS, ids=str)
 
 
 def steps_taken(
@@ -154,17 +148,26 @@ def test_what_has_no_known_cost_is_an_error_and_never_free(
         ("slack", hs.ZCDP(1.0), {"slack": 0.0}),
         ("rule", hs.ApproxDP(1.0, 1e-6), {"rule": "basic"}),
         ("rule", hs.ZCDP(1.0), {"rule": "whitehouse"}),
+        ("expected", hs.ZCDP(1.0), {"expected": SAMPLED}),
+        ("expected", OF_AN_ORDER, {"expected": SAMPLED, "rule": "concentrated"}),
+        ("expected", hs.ApproxDP(1.0, 0.0), {"expected": SAMPLED}),
+        ("budget", OF_AN_ORDER, {"expected": SAMPLED, "slack": 0.0}),
+        ("slack", OF_AN_ORDER, {"expected": SAMPLED, "slack": 1.0}),
+        ("budget", hs.ApproxDP(1e-9, 1e-5), {"expected": SAMPLED}),
+        ("budget", hs.ApproxDP(1e-3, 1e-5), {"expected": SAMPLED, "slack": 1e-300}),
     ],
     ids=str,
 )
 def test_terms_that_are_none_are_refused_by_name(name: str, budget: Any, options: Any) -> None:
     with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
         hs.calibration.Filter(budget, **options)
+    with pytest.raises(hs.errors.IncompatibleError):
+        hs.calibration.Filter(OF_AN_ORDER, expected=hs.Gaussian(0.0))
 
 
 def test_another_adjacency_is_refused() -> None:
     spending = hs.calibration.Filter(hs.ZCDP(1.0))
-    spending.step(STEP)
+    spending.step(SAMPLED)
     other = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01, adjacency="replace-one")
     for ask in (spending.step, spending.fits):
         with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
@@ -200,20 +203,29 @@ def test_numbers_at_the_ends_of_floats_are_charged_or_refused_and_never_overspen
         assert spending.fits(spending.left)
 
 
-@each_budget
-def test_a_state_comes_back_through_json(budget: hs.notions.Notion) -> None:
-    spending = hs.calibration.Filter(budget)
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        (hs.RenyiDP({2: 1.0, 8.5: 4, 64: 40}), None),
+        (hs.ZCDP(0.5), None),
+        (hs.TCDP(0.5, 20.0), None),
+        (hs.GDP(1.0), None),
+        (hs.PureDP(2.0), None),
+        (hs.ApproxDP(2.0, 1e-6), None),
+        (OF_AN_ORDER, SAMPLED**1000),
+    ],
+    ids=str,
+)
+def test_a_state_comes_back_through_json(budget: hs.notions.Notion, expected: Any) -> None:
+    spending = hs.calibration.Filter(budget, expected=expected)
     spending.step(hs.PureDP(0.1), count=2)
     spending.step(hs.RandomizedResponse(0.2))
     text = json.dumps(spending.state_dict(), allow_nan=False)
     found = hs.calibration.Filter.from_state_dict(json.loads(text))
     assert repr(found) == repr(spending)
-    assert (found.budget, found.slack, found.rule) == (
-        spending.budget,
-        spending.slack,
-        spending.rule,
-    )
-    assert (found.spent, found.left, len(found)) == (spending.spent, spending.left, 3)
+    for term in ("budget", "slack", "rule", "order", "spent", "left"):
+        assert getattr(found, term) == getattr(spending, term)
+    assert len(found) == 3
     assert json.dumps(found.state_dict()) == text
     assert repr(pickle.loads(pickle.dumps(spending))) == repr(spending)
     spending.step(found.left)
@@ -221,16 +233,19 @@ def test_a_state_comes_back_through_json(budget: hs.notions.Notion) -> None:
     assert spending.left == found.left
 
 
-def test_a_state_of_another_budget_is_refused() -> None:
-    small, large = hs.calibration.Filter(hs.ZCDP(0.1)), hs.calibration.Filter(hs.ZCDP(1.0))
-    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be that of"):
-        small.load_state_dict(large.state_dict())
-    rules = [
-        hs.calibration.Filter(hs.ApproxDP(1, 1e-6), rule=rule)
-        for rule in ("whitehouse", "concentrated")
-    ]
-    with pytest.raises(hs.errors.ParameterError, match=r"^rule must be"):
-        rules[0].load_state_dict(rules[1].state_dict())
+def test_a_state_of_other_terms_is_refused() -> None:
+    made, failing = hs.calibration.Filter, hs.ApproxDP(1, 1e-6)
+    for name, one, other in (
+        ("budget", made(hs.ZCDP(0.1)), made(hs.ZCDP(1.0))),
+        ("rule", made(failing, rule="whitehouse"), made(failing, rule="concentrated")),
+        (
+            "order",
+            made(OF_AN_ORDER, expected=SAMPLED**1000),
+            made(OF_AN_ORDER, expected=hs.Gaussian(30.0)),
+        ),
+    ):
+        with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
+            one.load_state_dict(other.state_dict())
 
 
 def test_a_state_that_spent_too_much_is_read_and_covers_nothing_more() -> None:
@@ -246,13 +261,20 @@ def test_a_state_that_spent_too_much_is_read_and_covers_nothing_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"version": 2}, {"kind": "Accountant"}, {"more": 1}, {"slack": 1}]
+    ("expected", "change"),
+    [
+        *(
+            (None, one)
+            for one in ({"version": 2}, {"kind": "Accountant"}, {"more": 1}, {"slack": 1})
+        ),
+        *((SAMPLED, {"order": wrong}) for wrong in (1.0, "2", math.inf)),
+        (SAMPLED, {"rule": "whitehouse"}),
+    ],
 )
-def test_what_is_no_state_is_refused(change: dict[str, Any]) -> None:
+def test_what_is_no_state_is_refused(expected: Any, change: dict[str, Any]) -> None:
+    state = hs.calibration.Filter(OF_AN_ORDER, expected=expected).state_dict()
     with pytest.raises(hs.errors.ParameterError):
-        hs.calibration.Filter.from_state_dict(
-            hs.calibration.Filter(hs.ZCDP(1.0)).state_dict() | change
-        )
+        hs.calibration.Filter.from_state_dict(state | change)
 
 
 @pytest.mark.parametrize("budget", [hs.ZCDP(1.0), hs.ApproxDP(3.0, 1e-6)], ids=str)
@@ -283,3 +305,48 @@ def test_eight_threads_never_overspend_and_lose_no_step(
     alone = hs.calibration.Filter(budget)
     alone.step(step, count=most)
     assert (spending.spent, spending.left) == (alone.spent, alone.left)
+
+
+# (epsilon, delta) kept at one Renyi order.
+
+
+@pytest.mark.parametrize("order", [1.05, 2.0, 17.0, 1024.0])
+@pytest.mark.parametrize("slack", [1e-2, 1e-6, 1e-40])
+@pytest.mark.parametrize("epsilon", [0.5, 8.0, 100.0])
+def test_the_limit_is_where_the_theorem_says(epsilon: float, slack: float, order: float) -> None:
+    with mp.workdps(40):
+        a = mp.mpf(order)
+        own = (mp.log(mp.mpf(repr(slack))) - (a - 1) * mp.log(a - 1) + a * mp.log(a)) / (a - 1)
+        exact = mp.mpf(repr(epsilon)) + min(own, 0)
+    found = divergence_limit(epsilon, slack, order)
+    if exact <= 0:
+        assert found is None
+        return
+    assert found is not None
+    assert found <= Fraction(mp.nstr(exact, 38)) + Fraction(1, 10**30)
+    assert math.isclose(found, exact, rel_tol=1e-14)
+    assert canonne_kamath_steinke(order, float(found), delta=slack) <= epsilon * (1 + 1e-12)
+
+
+def test_divergences_and_deltas_have_limits_of_their_own() -> None:
+    measure = one_order_measure(OF_AN_ORDER, 5e-6, 4.0)
+    divergence, delta = measure.cost(hs.ApproxDP(0.5, 1e-7) @ hs.Gaussian(4.0))
+    assert delta == Fraction(1, 10**7)
+    assert divergence == measure.cost(hs.PureDP(0.5))[0] + Fraction(4, 2 * 16)
+    most, failures = measure.limits
+    assert failures == Fraction(5, 10**6)
+    assert measure.covers(measure.limits)
+    tiny = Fraction(1, 10**60)
+    assert not measure.covers((most + tiny, Fraction(0)))
+    assert not measure.covers((Fraction(0), failures + tiny))
+
+
+def test_what_is_spent_is_a_guarantee_rounded_up() -> None:
+    measure = one_order_measure(OF_AN_ORDER, 5e-6, 4.0)
+    assert measure.guarantee((Fraction(0), Fraction(0))) == hs.ApproxDP(0.0, 0.0)
+    whole = measure.guarantee(measure.limits)
+    assert whole.delta == 1e-5
+    assert math.isclose(whole.epsilon, 8.0, rel_tol=1e-12)
+    assert measure.remaining(measure.cost(hs.Gaussian(4.0))).divergences[0][0] == 4.0
+    most, failures = measure.limits
+    assert measure.lowered((most / 2, failures * 2)).limits == (most / 2, failures)

@@ -1,24 +1,33 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import pytest
 from mpmath import mp, mpf
+from numpy.random import default_rng
 
 import hockeystick as hs
+from hockeystick.calibration.filters.measures import epsilon_of
 from hockeystick.calibration.solve.calibrate import Status
 from hockeystick.calibration.solve.fields import Parameter, numeric_paths, spelled
-from hockeystick.calibration.solve.targets import Target
+from hockeystick.calibration.solve.search import Evaluation, Search
+from hockeystick.calibration.solve.targets import (
+    BayesErrorConstraint,
+    EpsilonConstraint,
+    Measured,
+    RenyiConstraint,
+    Target,
+)
 from tests.calibration.budgets.test_split import LEAST
 
 TUTORIAL = hs.DPSGD(noise_multiplier=1.1, rate=256 / 60_000, steps=14_062)
 SIZED = hs.DPSGD(noise_multiplier=1.2, examples=60_000, batch_size=256, steps=14_062)
+FEW: Any = {"noise_multiplier": 2, "examples": 6000, "batch_size": 60, "steps": 500}
+SHUFFLED = hs.DPSGD(**FEW, sampling="shuffle", adjacency="zero-out")
+MIXTURE = hs.mechanisms.GaussianMixture(1.5, (0.0, 1.0), (0.9, 0.1))
 BUDGET = hs.ApproxDP(2, 1e-5)
-
-
-def numeric_path(plan: hs.Mechanism, parameter: str) -> tuple[str | int, ...]:
-    return next(path for path in numeric_paths(plan) if spelled(path) == parameter)
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "sigma"), LEAST)
@@ -90,37 +99,12 @@ class Valley(hs.mechanisms.Plan):
         return "valley", ()
 
 
-def test_a_parameter_that_turns_or_does_nothing_or_is_ambiguous_is_refused_by_name() -> None:
-    with pytest.raises(hs.errors.IncompatibleError, match="x is not monotone"):
-        hs.calibrate(Valley(0.5), "x", hs.ApproxDP(4.5, 1e-5))
-    with pytest.raises(hs.errors.IncompatibleError, match="idle has no influence on epsilon"):
-        hs.calibrate(Valley(3.0), "idle", BUDGET)
+def test_a_parameter_that_is_ambiguous_is_refused_by_name() -> None:
     plan = hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(4)
     with pytest.raises(hs.errors.ParameterError, match=r"parts\[0\]\..*, parts\[2\]\."):
         hs.calibrate(plan, "noise_multiplier", BUDGET)
     found = hs.calibrate(plan, "parts[2].noise_multiplier", BUDGET)
     assert found.plan == hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(found.value)
-
-
-def test_values_with_gaps_are_refused_by_name() -> None:
-    plan = hs.DPSGD(
-        noise_multiplier=2,
-        examples=6000,
-        batch_size=60,
-        steps=500,
-        sampling="shuffle",
-        adjacency="zero-out",
-    )
-    with pytest.raises(hs.errors.IncompatibleError, match="steps"):
-        hs.calibrate(plan, "steps", hs.ApproxDP(8, 1e-5))
-
-
-def test_numbers_that_the_rest_of_a_plan_fixes_are_refused_by_name() -> None:
-    mixture = hs.mechanisms.GaussianMixture(1.5, (0.0, 1.0), (0.9, 0.1))
-    with pytest.raises(
-        hs.errors.IncompatibleError, match=r"probabilities\[1\] cannot change on its own"
-    ):
-        hs.calibrate(mixture, "probabilities[1]", BUDGET)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +190,8 @@ def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
     told = f"no {path} above 0 reaches epsilon 1e-09 at delta 1e-05: at {amount} the plan"
     assert str(error).startswith(f"{told} has epsilon between {error.lower:.6g} and ")
     assert error.best == least
-    one = Parameter.of(plan, numeric_path(plan, path)).make(least)
+    own = next(one for one in numeric_paths(plan) if spelled(one) == path)
+    one = Parameter.of(plan, own).make(least)
     first = hs.epsilon(one, HARDLY_ANY.delta)
     assert (error.lower, error.upper) == (first.lower, first.upper)
     assert error.lower > HARDLY_ANY.epsilon
@@ -249,6 +234,10 @@ def test_infinite_noise_is_no_answer(plan: hs.Mechanism, parameter: str, target:
 @pytest.mark.parametrize(
     ("plan", "parameter", "target", "told"),
     [
+        (Valley(0.5), "x", hs.ApproxDP(4.5, 1e-5), "x is not monotone"),
+        (Valley(3.0), "idle", BUDGET, "idle has no influence on epsilon"),
+        (SHUFFLED, "steps", hs.ApproxDP(8, 1e-5), "steps"),
+        (MIXTURE, "probabilities[1]", BUDGET, r"probabilities\[1\] cannot change on its own"),
         (
             hs.DiscreteGaussian(2.0),
             "sigma",
@@ -270,7 +259,7 @@ def test_infinite_noise_is_no_answer(plan: hs.Mechanism, parameter: str, target:
     ],
     ids=str,
 )
-def test_what_is_not_known_of_a_plan_is_refused_with_the_number_that_it_came_with(
+def test_what_cannot_be_solved_for_is_refused_by_name_or_with_the_number_that_it_came_with(
     plan: hs.Mechanism, parameter: str, target: Any, told: str
 ) -> None:
     """No "infeasible", no infinite noise, and no number that the search happened to try."""
@@ -333,3 +322,66 @@ def test_only_whole_values_count_where_that_is_asked() -> None:
     assert hs.calibrate(plan, "epochs", BUDGET).value == pytest.approx(found.value, abs=1)
     noise = hs.calibrate(plan, "noise_multiplier", BUDGET, whole=True)
     assert (noise.value, noise.extreme) == (1, "least")
+
+
+# What a search and its constraints take for met, at random numbers beside fifty digits.
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "found"), [(9.0, 1.0, (7.0, 6.0)), (1.0, 9.0, (2.0, 3.0))]
+)
+def test_of_several_brackets_the_search_takes_the_safest(
+    inside: float, outside: float, found: tuple[float, float]
+) -> None:
+    noise = Parameter.of(hs.Gaussian(1.0), ("noise_multiplier",))
+    search = Search(noise, EpsilonConstraint(1.0, "auto", 1e-5), lambda plan: plan, 1e-9)
+    missed = (1.0, 3.0, 6.0) if inside > outside else (3.0, 6.0, 9.0)
+    for x in (1.0, 2.0, 3.0, 4.0, 6.0, 7.0, 9.0):
+        search.evaluated[x] = Evaluation(x, None, 0.0, x not in missed, False)
+    ends = search._closest(search.evaluated[inside], search.evaluated[outside])
+    assert (ends[0].x, ends[1].x) == found
+
+
+def test_the_bayes_error_of_a_gaussian_is_between_its_ends() -> None:
+    draw = default_rng(1)
+    with mp.workdps(50):
+        for _ in range(6):
+            sigma, prior = float(draw.uniform(0.3, 3.0)), float(draw.uniform(0.01, 0.99))
+            found = BayesErrorConstraint(0.1, "auto", prior).evaluate(hs.Gaussian(sigma))
+            s, p = mp.mpf(repr(sigma)), min(mp.mpf(prior), 1 - mp.mpf(prior))
+            e = mp.log((1 - p) / p)
+            delta = mp.ncdf(1 / (2 * s) - e * s) - mp.exp(e) * mp.ncdf(-1 / (2 * s) - e * s)
+            assert found.lower <= p * (1 - delta) <= found.upper
+            assert found.upper - found.lower < 1e-9
+
+
+def test_the_bayes_error_of_next_to_no_release_is_rounded_outward() -> None:
+    for prior in default_rng(2).uniform(0.51, 0.99, 40).tolist():
+        found = BayesErrorConstraint(0.1, "auto", prior).evaluate(hs.RandomizedResponse(1e-9))
+        exact = 1 - Fraction(prior)
+        assert found.lower <= exact <= found.upper or found.lower == found.upper == float(exact)
+
+
+def test_the_ratio_of_a_divergence_is_rounded_outward() -> None:
+    draw = default_rng(3)
+    for _ in range(30):
+        rho, allowed = float(draw.uniform(0.1, 2.0)), float(draw.uniform(0.1, 9.0))
+        found = RenyiConstraint(1.0, "auto", ((3.0, allowed),)).evaluate(hs.ZCDP(rho))
+        exact = 3 * Fraction(rho) / Fraction(allowed)
+        assert Fraction(found.lower) <= exact <= Fraction(found.upper)
+        assert found.upper == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_a_target_is_met_by_the_upper_end_and_missed_by_the_lower_one() -> None:
+    constraint = EpsilonConstraint(1.0, "auto", 1e-5)
+    wide = Measured(0.9, 1.1, "epsilon")
+    assert not constraint.meets(wide)
+    assert not constraint.violates(wide)
+    assert constraint.meets(Measured(0.9, 1.0, "epsilon"))
+    assert constraint.violates(Measured(1.0 + 1e-15, 2.0, "epsilon"))
+
+
+def test_the_epsilon_of_laplace_noise_is_rounded_up() -> None:
+    for scale in default_rng(5).uniform(0.1, 9.0, 100).tolist():
+        exact = 1 / Fraction(repr(scale))
+        assert exact <= epsilon_of(hs.Laplace(scale)) <= exact * (1 + Fraction(1, 10**9))

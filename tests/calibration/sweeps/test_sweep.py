@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.calibration import AskDelta, AskEpsilon
 from hockeystick.calibration.sweeps.questions import with_fields
 
 PLAN = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
@@ -37,7 +38,7 @@ def test_the_last_parameter_changes_fastest() -> None:
 
 
 def test_a_row_has_the_answer_of_its_plan_to_the_last_bit() -> None:
-    rows = list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN)))
+    rows = list(hs.sweep(GRID, AskEpsilon(PLAN)))
     cells = list(itertools.product(*GRID.values()))
     assert len(rows) == len(cells) == 12
     for row, (epochs, noise, delta) in zip(rows, cells, strict=True):
@@ -56,7 +57,7 @@ def test_a_row_has_the_answer_of_its_plan_to_the_last_bit() -> None:
 
 
 def test_a_refused_cell_is_a_row_and_the_others_are_answered() -> None:
-    ask = hs.calibration.AskEpsilon(PLAN, 1e-5)
+    ask = AskEpsilon(PLAN, 1e-5)
     first, second = hs.sweep({"noise_multiplier": [-1, 1.0]}, ask)
     allowed = "noise_multiplier must be a number >= 0 or inf; got"
     assert first == {"noise_multiplier": -1, "error": f"{allowed} -1"}
@@ -145,29 +146,37 @@ def test_nothing_is_asked_before_it_is_wanted() -> None:
             list(hs.sweep({"x": [1]}, lambda x, column=column: {column: 0.0}))
 
 
+SOLVE = hs.calibration.Solve(hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(1, 1e-5))
+OTHER: Any = {"noise_multiplier": [1], "sigma": [1, 2]}
+
+
 @pytest.mark.parametrize(
-    ("grid", "allowed"),
+    ("changed", "told"),
     [
-        ([], "grid must be a mapping"),
-        ({"x": 3}, "x must be a sequence of at least one value; got 3"),
-        ({"x": "abc"}, "x must be a sequence of at least one value; got 'abc'"),
-        ({"error": [1]}, "grid must be without 'error'"),
-        ({"x": range(10**5), "y": range(10**4)}, "at most 10\\^7 cells; these are 1,000,000,000"),
+        ({"grid": []}, "grid must be a mapping"),
+        ({"grid": {"x": 3}}, "x must be a sequence of at least one value; got 3"),
+        ({"grid": {"x": "abc"}}, "x must be a sequence of at least one value; got 'abc'"),
+        ({"grid": {"error": [1]}}, "grid must be without 'error'"),
+        ({"grid": {"x": range(10**5), "y": range(10**4)}}, r"10\^7 cells; these are 1,000,000,000"),
+        ({"ask": 3}, "ask must be"),
+        ({"executor": "threads"}, "executor must be"),
+        ({"in_flight": 0}, "in_flight must be"),
+        ({"in_flight": 1.5}, "in_flight must be"),
+        ({"out": 3}, "out must be"),
+        # What the plan does not have, and what question and grid both give.
+        ({"grid": OTHER, "ask": AskEpsilon(hs.Gaussian(1), 1e-5)}, "got 'sigma'"),
+        ({"grid": OTHER, "ask": SOLVE}, "got 'sigma'"),
+        ({"grid": {"delta": [0.5]}, "ask": AskEpsilon(PLAN, 1e-5)}, "delta must be given once"),
+        ({"grid": {"epsilon": [0.5]}, "ask": AskDelta(PLAN, 1.0)}, "epsilon must be given once"),
+        (
+            {"grid": {"accountant": [0.5]}, "ask": AskEpsilon(PLAN, accountant="rdp")},
+            "accountant must be given once",
+        ),
     ],
 )
-def test_a_grid_that_is_none_is_refused_at_once(grid: Any, allowed: str) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=allowed):
-        hs.sweep(grid, lambda **_: 0.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("ask", 3), ("executor", "threads"), ("in_flight", 0), ("in_flight", 1.5), ("out", 3)],
-)
-def test_other_bad_input_is_refused_at_once(name: str, value: object) -> None:
-    arguments: Any = {"ask": seconds_first, name: value}
-    with pytest.raises(hs.errors.ParameterError, match=f"{name} must be"):
-        hs.sweep({"k": [1]}, **arguments)
+def test_what_is_no_sweep_is_refused_before_anything_is_asked(changed: Any, told: str) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=told):
+        hs.sweep(**{"grid": {"k": [1]}, "ask": seconds_first} | changed)
 
 
 def test_fields_take_the_place_of_their_alternatives_and_paths_lead_inside() -> None:
@@ -178,7 +187,7 @@ def test_fields_take_the_place_of_their_alternatives_and_paths_lead_inside() -> 
     assert changed == hs.PoissonSubsampled(hs.Gaussian(1.1), 0.02) ** 100 @ hs.Laplace(3)
 
 
-@pytest.mark.parametrize("ask", [hs.calibration.AskEpsilon(PLAN), hs.calibration.AskDelta(PLAN)])
+@pytest.mark.parametrize("ask", [AskEpsilon(PLAN), AskDelta(PLAN)])
 def test_a_number_beside_a_mechanism_is_refused_in_the_row(ask: Callable[..., object]) -> None:
     grid: dict[str, list[Any]] = {"nose": [1], "delta": [0.1], "epsilon": [1]}
     grid["extra"] = [hs.Laplace(9)]
@@ -186,7 +195,7 @@ def test_a_number_beside_a_mechanism_is_refused_in_the_row(ask: Callable[..., ob
     assert "number that the plan gives" in str(row["error"])
 
 
-@pytest.mark.parametrize("make", [hs.calibration.AskEpsilon, hs.calibration.AskDelta])
+@pytest.mark.parametrize("make", [AskEpsilon, AskDelta])
 def test_a_question_checks_what_it_is_made_of_and_travels(make: Any) -> None:
     solve = hs.calibration.Solve(PLAN, "epochs", hs.ApproxDP(2, 1e-5), spent=hs.Gaussian(10))
     for ask in (make(PLAN, 0.5), solve):
@@ -199,31 +208,10 @@ def test_a_question_checks_what_it_is_made_of_and_travels(make: Any) -> None:
         make(PLAN)()
 
 
-def test_a_parameter_that_the_plan_does_not_have_is_refused_before_anything_is_asked() -> None:
-    for ask in (
-        hs.calibration.AskEpsilon(hs.Gaussian(1), delta=1e-5),
-        hs.calibration.Solve(hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(1, 1e-5)),
-    ):
-        with pytest.raises(hs.errors.ParameterError, match="got 'sigma'"):
-            hs.sweep({"noise_multiplier": [1], "sigma": [1, 2]}, ask)
-    inside = hs.calibration.AskEpsilon(hs.Gaussian(1) ** 2, delta=1e-5)
+def test_a_part_that_is_replaced_has_the_fields_of_the_new_one() -> None:
+    inside = AskEpsilon(hs.Gaussian(1) ** 2, delta=1e-5)
     (row,) = hs.sweep({"inner": [hs.Laplace(9)], "inner.scale": [99.0]}, inside)
     assert row["error"] is None
-
-
-@pytest.mark.parametrize(
-    ("name", "ask"),
-    [
-        ("delta", hs.calibration.AskEpsilon(PLAN, 1e-5)),
-        ("epsilon", hs.calibration.AskDelta(PLAN, 1.0)),
-        ("accountant", hs.calibration.AskEpsilon(PLAN, accountant="rdp")),
-    ],
-)
-def test_what_question_and_grid_both_give_is_refused_before_anything_is_asked(
-    name: str, ask: Any
-) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=f"{name} must be given once: leave it out"):
-        hs.sweep({name: [0.5]}, ask)
 
 
 BASE = hs.DPSGD(noise_multiplier=1, examples=6000, batch_size=60, epochs=1)

@@ -44,6 +44,7 @@ from hockeystick.numerics.roots import falling_root, increasing_root
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.privacy_loss import (
     AnalyticLoss,
+    BoundedRangeLoss,
     CellLoss,
     Composition,
     GaussianLoss,
@@ -53,6 +54,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
 )
 from hockeystick.privacy_loss.core.composition import cgf_upper
+from hockeystick.privacy_loss.selection.exponential import AdaptiveRange
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -215,7 +217,7 @@ class SmoothProfile(ExactProfile):
 class BracketedProfile(ExactProfile):
     """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
 
-    loss: ProfileLoss
+    loss: ProfileLoss | AdaptiveRange
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         return self.loss.delta(epsilon, perturbation)
@@ -455,11 +457,9 @@ class ClosedForm(DirectedAccountant):
         if can_be_infinite(composition):
             reason = "there is no arbitrary-precision form"
             raise self.refuse("a release that may show everything", reason)
-        if any(
-            isinstance(loss, ProfileLoss)
-            for loss, _ in (*composition.removing, *composition.adding)
-        ):
-            reason = "a trade-off function is known to the digits of floats"
+        known = (_known_profile(terms) for terms in composition.directions if terms)
+        if any(isinstance(one, BracketedProfile) for one in known):
+            reason = "its profile is known to the digits of floats"
             raise self.refuse("the plan", reason)
         read = self._epsilon_digits if quantity == "epsilon" else self._delta_digits
         found = [read(terms, value, digits) for terms in composition.directions]
@@ -527,7 +527,12 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
     if len(responses) == len(terms):
         return _atomic(tuple(responses)) if number_of_atoms(responses) <= MOST_ATOMS else None
     loss, count = terms[0]
-    if len(terms) > 1 or count > 1:
+    if len(terms) > 1:
+        return None
+    if isinstance(loss, BoundedRangeLoss) and count > 1:
+        adaptive = AdaptiveRange.of(loss.epsilon, count)
+        return None if adaptive is None else BracketedProfile(adaptive)
+    if count > 1:
         return None
     if isinstance(loss, ProfileLoss):
         return BracketedProfile(loss)
@@ -548,19 +553,14 @@ def provable_parts(terms: Terms) -> list[Terms]:
     responses: list[tuple[RandomizedResponsePairLoss, int]] = []
     parts: list[Terms] = []
     for loss, count in terms:
-        known = loss.attained
-        if isinstance(known, GaussianLoss):
-            gaussians.append((known, count))
-        elif isinstance(known, RandomizedResponsePairLoss):
-            responses.append((known, count))
-        elif known is not None and known.closed_form_profile is not None:
-            parts.append(((known, 1),))
-        for other in loss.also_attained:
-            if isinstance(other, GaussianLoss):
-                gaussians.append((other, count))
-            elif isinstance(other, RandomizedResponsePairLoss):
-                responses.append((other, count))
-        if known is not loss and loss.closed_form_profile is not None:
+        for known in (loss.attained, *loss.also_attained):
+            if isinstance(known, GaussianLoss):
+                gaussians.append((known, count))
+            elif isinstance(known, RandomizedResponsePairLoss):
+                responses.append((known, count))
+            elif known is not None and known.closed_form_profile is not None:
+                parts.append(((known, 1),))
+        if loss.attained is not loss and loss.closed_form_profile is not None:
             parts.append(((loss, 1),))
     if number_of_atoms(responses) > MOST_ATOMS:
         responses = [(max((loss for loss, _ in responses), key=lambda one: one.epsilon), 1)]

@@ -127,6 +127,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
     """
 
     epsilon: float
+    attained_in_samples = True
 
     @property
     def supremum(self) -> float:

@@ -98,7 +98,8 @@ class PrivacyLoss(ABC):
         opposite                what one direction tells of both     pairs; fewer directions
         expanded                compositions, sequences of noise     parts one by one
         attained                all but guarantees and bounds        lower ends
-        also_attained           allocations, the sparse vector       lower ends in closed form
+        attained_in_samples     selections                           lower ends of samples
+        also_attained           allocations, selections              lower ends in closed form
         dominating              losses between two others            upper ends in closed form
         analytic                losses with quadrature               contours
         closed_form_profile     one run of most noise                closed forms
@@ -189,6 +190,11 @@ class PrivacyLoss(ABC):
         Where only a dominating pair is known, lower bounds are those of this loss.
         """
         return self
+
+    @property
+    def attained_in_samples(self) -> bool:
+        """Whether data attain it by one example, whatever the others: so do samples of them."""
+        return False
 
     @property
     def also_attained(self) -> tuple[PrivacyLoss, ...]:

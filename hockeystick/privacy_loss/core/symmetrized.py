@@ -53,6 +53,7 @@ class DominatedLoss(CellLoss):
     attained: PrivacyLoss | None = field()
     also_attained: tuple[PrivacyLoss, ...] = ()
     exact: bool = False
+    attained_in_samples: bool = False
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:

@@ -90,13 +90,14 @@ def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> Dominating
     """Return the losses of samples of a fixed size where an example is zeroed.
 
     None costs more than a replacement. Among examples that contribute nothing, one that is zeroed
-    moves a Gaussian's sum by half as much. The same holds of an example that is missing in a sample
-    of all.
+    moves a Gaussian's sum by half as much, a selection's scores as a replacement may. The same
+    holds of an example that is missing in a sample of all.
     """
-    rate, half = mechanism.rate, None
+    rate = mechanism.rate
+    half = replaced.attained if replaced.attained_in_samples else None
     if isinstance(replaced, GaussianLoss):
         half = GaussianLoss(2 * decimal(replaced.noise_multiplier))
-    if mechanism.clipped and half is not None:
+    if mechanism.clipped and isinstance(half, GaussianLoss):
         exact = clipped_pair(rate, half.noise_multiplier)
         if exact is not None:
             return exact

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final, Self, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,9 @@ from hockeystick.privacy_loss.core.base import (
     Atoms,
     ClosedFormProfile,
     Masses,
+    PrivacyLoss,
     ProfiledLoss,
+    sampled_loss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.composition import (
@@ -187,8 +189,14 @@ class SubsampledLoss(CellLoss):
         return SubsamplingMap(self.rate, self.removing)
 
     @property
-    def attained(self) -> Self | None:
-        return self if self.inner.attained is self.inner else None
+    def attained(self) -> PrivacyLoss | None:
+        """The loss itself, or the sample of what is attained whatever other examples are."""
+        known = self.inner.attained
+        if known is self.inner:
+            return self
+        if known is None or not self.inner.attained_in_samples:
+            return None
+        return sampled_loss(known, self.rate, self.removing)
 
     @property
     def supremum(self) -> float:

@@ -158,8 +158,10 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
         bound = gaussian_queries_bound(least, most, mechanism.monotone, mechanism.queries or 1)
         if bound is None:
             return renyi
-        return DominatedLoss(replace(bound, line=renyi.zcdp_line()), attained, also)
-    return DominatedLoss(_with_laplace_queries(mechanism), attained, also)
+        above: CellLoss = replace(bound, line=renyi.zcdp_line())
+    else:
+        above = _with_laplace_queries(mechanism)
+    return DominatedLoss(above, attained, also, attained_in_samples=True)
 
 
 def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:

@@ -1,16 +1,20 @@
 """Selections of partitions and of candidates, against enumeration and their formulas."""
 
 import math
-from itertools import permutations
+from fractions import Fraction
+from itertools import permutations, product
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import as_mpf
-from hockeystick.privacy_loss import RandomizedResponsePairLoss, dominating_pair
+from hockeystick.privacy_loss import BoundedRangeLoss, RandomizedResponsePairLoss, dominating_pair
+from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
+from hockeystick.privacy_loss.selection.exponential import AdaptiveRange
 from hockeystick.privacy_loss.selection.partition_selection import blocks, shown_alone
 
 PartitionSelection = hs.mechanisms.PartitionSelection
@@ -154,3 +158,85 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
     assert truth * (1 - 1e-6) <= loss.attained.epsilon <= truth
     if epsilon > 0.02:
         assert loss.attained.epsilon >= truth * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.015, 1.0, 60.0])
+def test_one_candidate_that_falls_from_the_best_is_told_from_the_others(epsilon: float) -> None:
+    with mp.workdps(60):
+        moved = flipped([-1, 1], epsilon)[0]
+        check_told(loss_of(hs.mechanisms.PermuteAndFlip(epsilon)), 2, moved)
+
+        def beaten(noise: Any) -> Any:
+            """Return the chance that 16 others' noise, two sensitivities above, is less."""
+            at = noise - epsilon
+            return (
+                mp.exp(-abs(noise)) / 2 * (mp.exp(at) / 2 if at < 0 else 1 - mp.exp(-at) / 2) ** 16
+            )
+
+        moved = mp.quad(beaten, [-60, 0, epsilon, epsilon + 5, epsilon + 60])
+        check_told(loss_of(hs.mechanisms.ReportNoisyMax(epsilon, "laplace")), 17, moved)
+
+
+def check_told(loss: DominatedLoss, candidates: int, moved: Any) -> None:
+    (told,) = loss.also_attained
+    assert isinstance(told, OutcomesLoss)
+    (_, (p, q)) = told.masses
+    assert p == Fraction(1, candidates)
+    assert moved <= as_mpf(q) <= moved * (1 + 1e-11)
+
+
+def strategy(rng: Any, end: float, runs: int) -> list[tuple[float, float]]:
+    """Return the probabilities under P and Q of the outcomes of random runs, chosen one by one."""
+    if not runs:
+        return [(1.0, 1.0)]
+    t = float(rng.beta(2.0, 2.0)) * end
+    likely = math.expm1(t - end) / math.expm1(-end)
+    found = []
+    for p, loss in ((likely, t), (1.0 - likely, t - end)):
+        for own, other in strategy(rng, end, runs - 1):
+            found.append((p * own, p * math.exp(-loss) * other))
+    return found
+
+
+@pytest.mark.parametrize(("end", "runs"), [(0.1, 4), (1.3, 3), (5.0, 3)])
+def test_no_choice_of_selections_one_by_one_exceeds_the_range(end: float, runs: int) -> None:
+    ends, rng = AdaptiveRange.of(end, runs), np.random.default_rng(0)
+    assert ends is not None
+    for _ in range(20):
+        masses = strategy(rng, end, runs)
+        for epsilon in rng.uniform(0.0, runs * end, 5):
+            delta = math.fsum(max(p - math.exp(epsilon) * q, 0.0) for p, q in masses)
+            assert delta <= ends.delta(mp.mpf(epsilon), 1) + mp.mpf(10) ** -14
+
+
+@pytest.mark.parametrize("end", [0.1, 1.0, 4.0])
+def test_two_selections_cost_what_a_search_of_the_first_finds(end: float) -> None:
+    ends, alone = AdaptiveRange.of(end, 2), BoundedRangeLoss(end)
+    assert ends is not None
+    for share in (0.0, 0.3, 0.8, 1.2, 1.9):
+        epsilon = mp.mpf(share * end)
+        best = mp.zero
+        for t in np.linspace(0.0, end, 401):
+            likely = mp.expm1(t - end) / mp.expm1(-end)
+            parts = ((likely, epsilon - t), (1 - likely, epsilon - t + end))
+            best = max(best, sum(p * alone.delta(at) for p, at in parts))
+        assert ends.delta(epsilon, -1) <= best * (1 + mp.mpf(10) ** -4)
+        assert best <= ends.delta(epsilon, 1) <= best * (1 + mp.mpf(10) ** -2)
+
+
+@pytest.mark.parametrize("inner", [hs.Exponential(1.0), hs.mechanisms.PermuteAndFlip(1.0)])
+def test_samples_cost_at_least_what_two_candidates_do(inner: Any) -> None:
+    """The two exchange their odds with the example, whose sample is all that they depend on."""
+    odds = math.exp(0.5) if isinstance(inner, hs.Exponential) else 2 * math.exp(0.5) - 1
+    p, q = odds / (1 + odds), 1 / (1 + odds)
+    for sampled, rate in (
+        (hs.PoissonSubsampled(inner, 0.3), 0.3),
+        (hs.FixedSizeSubsampled(inner, 3, 10), 0.3),
+    ):
+        mixed = rate * p + (1 - rate) * q
+        runs = [(mixed, q), (1 - mixed, 1 - q)]
+        truth = math.fsum(
+            max(a * b * c - 1.2 * d * e * f, 0.0)
+            for (a, d), (b, e), (c, f) in product(runs, repeat=3)
+        )
+        assert hs.delta(sampled**3, math.log(1.2)).lower == pytest.approx(truth, rel=1e-3)

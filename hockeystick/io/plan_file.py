@@ -220,9 +220,9 @@ def plan_text(plan: Mechanism | PlanFile) -> str:
     file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
     about = {name: getattr(file, name) for name in (*_TEXTS, *_NUMBERS)}
     known = {name: value for name, value in about.items() if value is not None}
-    tables = tables_of(file.plan)
-    releases = ({"release": one} for one in tables.pop("release", ()))
     try:
+        tables = tables_of(file.plan)
+        releases = ({"release": one} for one in tables.pop("release", ()))
         texts = filter(None, map(tomli_w.dumps, ({**known, **tables}, *releases)))
         text = "\n".join(texts).replace("[release]\n", "[[release]]\n")
         text.encode()

@@ -51,7 +51,7 @@ class Digits(lightning.LightningModule):
 
     def on_train_batch_end(self, *_: Any) -> None:
         """Log what is spent."""
-        self.log("epsilon", self.private.spent(DELTA).upper)
+        self.log("epsilon", torch.tensor(self.private.spent(DELTA).upper, dtype=torch.float64))
 
 
 def halves() -> Iterator[torch.utils.data.TensorDataset]:

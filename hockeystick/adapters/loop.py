@@ -348,7 +348,7 @@ class Sampler:
             source = bits(self._seed, "epoch", epoch)
             self._parts = _divided(self._plan, self._examples, length, source)
             self._epoch = epoch
-        return _places(self._parts == place)
+        return np.flatnonzero(self._parts == place)
 
 
 @final
@@ -433,11 +433,7 @@ def _members(grouped: Grouped, examples: int) -> list[Indices]:
     if not whole or (own.size and not (own.min() >= 0 and own.max() < cycle)):
         allowed = f"an integer from 0 to {cycle - 1} for each of {examples:,} examples"
         raise ParameterError("groups", f"{own.dtype} of shape {own.shape}", allowed)
-    return [_places(own == group) for group in range(min(cycle, length_of(grouped.plan)))]
-
-
-def _places(chosen: Any) -> Indices:
-    return np.flatnonzero(chosen)
+    return [np.flatnonzero(own == group) for group in range(min(cycle, length_of(grouped.plan)))]
 
 
 def _drawn(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
@@ -450,7 +446,7 @@ def _drawn(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indic
         return uniform_integers(examples, int(plan.batch_size or 0), bits=source)
     if plan.sampling is not Sampling.POISSON:
         raise IncompatibleError(f"no sampler draws {plan.sampling.value} batches by themselves")
-    found = _places(bernoulli(rate, examples, bits=source))
+    found = np.flatnonzero(bernoulli(rate, examples, bits=source))
     if plan.batch_cap is None or len(found) <= plan.batch_cap:
         return found
     return found[permutation(len(found), bits=source)[: plan.batch_cap]]

@@ -5,8 +5,8 @@ Only the best trial is shown, of as many trials as the account allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, Final, TypeAlias
 
 import hockeystick as hs
@@ -104,7 +104,10 @@ def optimize(
     counted = _reserved(ledger, key, charged, mechanism, trials)
     book(charged, total)
     direction = "maximize" if maximize else "minimize"
-    with _silence():
+    with ExitStack() as stack:
+        # Its log tells the number and the score of every trial.
+        stack.callback(optuna.logging.set_verbosity, optuna.logging.get_verbosity())
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         if trials is None:
             ran = [_alone(_in_floats(objective), direction) for _ in range(number)]
         else:
@@ -191,14 +194,3 @@ def _checked_sampler(sampler: Any, *, independent: bool) -> optuna.samplers.Base
         raise IncompatibleError(_INDEPENDENT.format(type(sampler).__name__))
     # Who knows a seed, or tries all of 32 bits, reads off which trial was the best.
     return optuna.samplers.RandomSampler() if independent else sampler
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """Keep Optuna's log quiet: it tells the number and the score of every trial."""
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

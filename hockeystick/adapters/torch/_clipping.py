@@ -10,7 +10,6 @@ from functools import partial
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, Final
-from unittest.mock import patch
 
 import torch
 from torch import nn
@@ -39,15 +38,9 @@ Examples = tuple[Any, ...]
 _ON_CPU: Final = 2**25
 _ELSEWHERE: Final = 2**30
 _FEWEST: Final = 8
+_unsqueezed: Final = partial(torch.unsqueeze, dim=0)
 # Words of what torch says where it takes no gradients of examples one by one.
-_OF_TORCH_FUNC: Final = (
-    "torch.func",
-    "functorch",
-    "vmap",
-    "transform",
-    "data pointer",
-    "Batching rule",
-)
+_OF_FUNC: Final = ("torch.func", "functorch", "vmap", "transform", "data pointer", "Batching rule")
 _RECURRENT: Final = (nn.RNNBase, nn.RNNCellBase)
 # In place of parts of torch's, keep activations: what a microbatch has of them is little enough.
 _CHECKPOINTS: Final[dict[str, Any]] = {
@@ -138,28 +131,19 @@ def individual(
     if not chunk:
         none = {name: value.new_zeros((0, *value.shape)) for name, value in params.items()}
         return {n: one.sum(dim=0) if by_batch else Rows(one) for n, one in none.items()}, 0.0
-    of_one = partial(_loss(model, loss_fn, list(params), kept, layers), layers.probes)
-    each = partial(vmap, in_dims=(None, *(0 for _ in chunk)), randomness="different")
-
-    def of_all(*given: Any) -> Any:
-        losses, seen = each(of_one)(*given)
-        return losses.sum(), seen
-
-    taken = grad_and_value(of_all if by_batch else of_one, has_aux=True)
-    taken = taken if by_batch or alone else each(taken)
+    loss = partial(_loss(model, loss_fn, list(params), kept, layers), layers.probes)
+    own = [one for one in model.parameters() if one.requires_grad]
     alone = alone and not by_batch
-    given = trees.tree_map(itemgetter(0), chunk) if alone else chunk
-    leaves = (*params.values(), *layers.probes.values())
+    layered = {name.rpartition(".")[0] for name in params}
     try:
-        with _apart(model, loss_fn, params | kept):
-            found, (losses, seen) = taken(leaves, *given)
-            if losses.requires_grad:
-                own = [one for one in model.parameters() if one.requires_grad]
-                past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
-                if any(one is not None for one in past):
-                    raise IncompatibleError(_TAKEN_OUT)
-        if alone:
-            found, seen = (list(map(_unsqueezed, several)) for several in (found, seen))
+        with _untouched(model, loss_fn, params | kept):
+            if by_batch or alone or layered <= {name for name, _ in layers.probes}:
+                found, losses, seen = _backward(loss, params, layers, chunk, own, by_batch, alone)
+            else:
+                one = grad_and_value(loss, has_aux=True)
+                each = vmap(one, (None, *(0 for _ in chunk)), randomness="different")
+                found, (losses, seen) = each((*params.values(), *layers.probes.values()), *chunk)
+                _gradients(losses, [], own)
         found = list(map(in_single_precision, found))
         sums, probed = dict(zip(params, found, strict=False)), found[len(params) :]
         parts = sums if by_batch else layers.parts(sums, probed, seen)
@@ -169,23 +153,71 @@ def individual(
     return individual(model, loss_fn, params, kept, chunk, layers, by_batch, alone)
 
 
+def _backward(
+    loss: LossFn,
+    params: Tensors,
+    layers: Layers,
+    chunk: Examples,
+    own: list[Any],
+    by_batch: bool,
+    alone: bool,
+) -> tuple[list[Any], Any, Any]:
+    """Return gradients, losses and what layers see by one backward pass, as torch has it.
+
+    It is that of one example, or of a batch's sum; or, where layers have all parameters, by what is
+    added to their outputs, of which each example has its own.
+    """
+    count, size = len(params), len(trees.tree_leaves(chunk)[0])
+    probes = [one if alone else one.expand(size, *one.shape) for one in layers.probes.values()]
+    leaves = [one.detach().requires_grad_() for one in (*params.values(), *probes)]
+    each = _each(lambda probes, *example: loss((*leaves[:count], *probes), *example), alone)
+    losses, seen = each(leaves[count:], *(trees.tree_map(itemgetter(0), chunk) if alone else chunk))
+    found = _gradients(losses, leaves, own)
+    if not (by_batch or alone):
+        for name, one in zip(params, found, strict=False):
+            if one is not None:  # it is used outside of its layer
+                raise LayerDiffersError(name.rpartition(".")[0])
+        found[:count] = [one.new_zeros(()).expand(size, *one.shape) for one in leaves[:count]]
+    found = [
+        torch.zeros_like(n) if one is None else one for n, one in zip(leaves, found, strict=True)
+    ]
+    if alone:
+        found, seen = (list(map(_unsqueezed, several)) for several in (found, seen))
+    return found, losses, seen
+
+
+def _gradients(losses: Any, leaves: list[Any], own: list[Any]) -> list[Any]:
+    """Return gradients of a sum by leaves, None for those it has not; none by a model's own."""
+    if not losses.requires_grad:
+        return [None for _ in leaves]
+    found = torch.autograd.grad(losses.sum(), (*leaves, *own), allow_unused=True)
+    if any(one is not None for one in found[len(leaves) :]):
+        raise IncompatibleError(_TAKEN_OUT)
+    return list(found[: len(leaves)])
+
+
+def _each(function: Callable[..., Any], alone: bool = False) -> Callable[..., Any]:
+    """Return a function of several examples, which takes each by itself; or of a single one.
+
+    Inside a gradient, be it of nothing, torch takes recurrent layers apart, which vmap has to, and
+    lets nothing from outside be written to.
+    """
+    one = grad(lambda zero, given: (zero, function(*given)), has_aux=True)
+    taken = one if alone else vmap(one, (None, 0), randomness="different")
+    return lambda *given: taken(torch.zeros(()), given)[1]
+
+
 def outputs_of(model: Any, params: Tensors, kept: Tensors, inputs: Any, size: int | None) -> Any:
     """Return a model's outputs without gradients, each example's as ``individual`` has it."""
 
-    def one(zero: Any, example: Any) -> Any:
+    def one(example: Any) -> Any:
         found = functional_call(together, given, (trees.tree_map(_unsqueezed, example),))
-        return zero, trees.tree_map(lambda part: part.squeeze(0) if part.dim() else part, found)
+        return trees.tree_map(lambda part: part.squeeze(0) if part.dim() else part, found)
 
     together, given = _WithLoss(model, None), {f"model.{n}": v for n, v in (params | kept).items()}
-    # Inside a gradient, be it of nothing, torch takes recurrent layers apart, which vmap has to.
-    each = vmap(grad(one, has_aux=True), (None, 0), randomness="different")
-    with _apart(model, None, params | kept), torch.no_grad():
-        found = [each(torch.zeros(()), *chunk)[1] for chunk in chunks((inputs,), size)]
+    with _untouched(model, None, params | kept), torch.no_grad():
+        found = [_each(one)(*chunk) for chunk in chunks((inputs,), size)]
     return trees.tree_map(lambda *parts: torch.cat(parts), *found)
-
-
-def _unsqueezed(part: Any) -> Any:
-    return part.unsqueeze(0)
 
 
 def in_single_precision(part: Any) -> Any:
@@ -200,12 +232,11 @@ def choose_layers(
     first = trees.tree_map(itemgetter(slice(1)), batch)
     device = next(iter(params.values())).device
     again = partial(torch.random.fork_rng, [device] if device.type == "cuda" else [])
-    loss = partial(_loss(model, loss_fn, list(params), kept, layers), None)
+    loss = partial(_loss(model, loss_fn, list(params), kept, layers), None, tuple(params.values()))
     recurrent = any(isinstance(one, _RECURRENT) for one in model.modules())
-    taken = grad(loss, has_aux=True) if recurrent else loss  # as in outputs_of
-    each = vmap(taken, (None, *(0 for _ in batch)), randomness="different")
-    with _apart(model, loss_fn, params | kept), torch.no_grad(), again():
-        _, seen = each(tuple(params.values()), *first)
+    each = _each(loss) if recurrent else vmap(loss, randomness="different")
+    with _untouched(model, loss_fn, params | kept), torch.no_grad(), again():
+        _, seen = each(*first)
     with again():
         rows, _ = individual(model, loss_fn, params, kept, first, layers)
     layers.choose(seen, params)
@@ -217,10 +248,7 @@ def choose_layers(
 
 
 def sensible(params: Tensors, layers: Layers) -> int:
-    """Return how many examples' gradients are computed at once where nobody says.
-
-    No data decide it. A CPU is fastest where gradients fit its cache, and no fewer than 8.
-    """
+    """Return how many examples are taken at once where nobody says: on a CPU as its cache holds."""
     first = next(iter(params.values()))
     most = (_ON_CPU if first.device.type == "cpu" else _ELSEWHERE) // first.element_size()
     return int(max(most // max(layers.entries(params), 1), _FEWEST))
@@ -279,24 +307,18 @@ def _loss(
 
 
 @contextmanager
-def _apart(model: Any, loss_fn: LossFn | None, given: Tensors) -> Iterator[None]:
-    """Take gradients of examples each alone, and leave nothing behind; or raise."""
-    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
-    with _untouched(modules, given), torch.enable_grad(), _single_gradients(model):
-        yield
-
-
-@contextmanager
-def _untouched(modules: list[Any], given: Tensors) -> Iterator[None]:
-    """Put back what modules keep as it was before a microbatch; raise if tensors were written.
+def _untouched(model: Any, loss_fn: LossFn | None, given: Tensors) -> Iterator[None]:
+    """Take gradients, and put back what modules keep as it was; raise if tensors were written.
 
     What goes on from one microbatch to the next lets an example move the gradients of others, or
     tells how many there are.
     """
+    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
     before = [(one, _kept(one)) for one in modules]
     versions = [one._version for one in given.values()]
     try:
-        yield
+        with torch.enable_grad():
+            yield
     finally:
         changed = [
             f"{kind[1:-1]} {name} of {type(module).__name__}"
@@ -328,16 +350,19 @@ def _kept(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @contextmanager
-def _single_gradients(model: Any) -> Iterator[None]:
+def single_gradients(model: Any) -> Iterator[None]:
     """Compute each layer of a model in a way that is known for an example alone; or raise."""
     if parametrize._cache_enabled:
         raise IncompatibleError(_CACHED)
+    swaps = [(checkpoint, name, one) for name, one in _CHECKPOINTS.items()]
+    masks: Any = sys.modules.get("transformers.masking_utils")
+    if hasattr(masks, "is_tracing"):  # as in a trace, where nobody reads the masks' values
+        swaps.append((masks, "is_tracing", lambda tensor=None: True))
     with ExitStack() as stack:
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernels have no such rule
-        stack.enter_context(patch.multiple(checkpoint, **_CHECKPOINTS))
-        masks: Any = sys.modules.get("transformers.masking_utils")
-        if hasattr(masks, "is_tracing"):  # as in a trace, where nobody reads the masks' values
-            stack.enter_context(patch.object(masks, "is_tracing", lambda tensor=None: True))
+        for holder, name, value in swaps:
+            stack.callback(setattr, holder, name, getattr(holder, name))
+            setattr(holder, name, value)
         recurrent = [one for one in model.modules() if isinstance(one, _RECURRENT)]
         for module in recurrent:
             hook = module.register_forward_pre_hook(_first_state, with_kwargs=True)
@@ -351,7 +376,7 @@ def _single_gradients(model: Any) -> Iterator[None]:
             said = str(error)
             if "data-dependent control flow" in said:
                 raise IncompatibleError(_BY_VALUES) from error
-            if not any(word in said for word in _OF_TORCH_FUNC):
+            if not any(word in said for word in _OF_FUNC):
                 raise
             raise IncompatibleError(f"{_NOT_TAKEN}: {said.splitlines()[0]}") from error
 

@@ -44,7 +44,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str:
-    """Say which examples are drawn."""
     return _which(config)
 
 

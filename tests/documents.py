@@ -45,7 +45,8 @@ def blocks_of(text: str) -> list[Block]:
 def dead_links_of(path: Path) -> list[str]:
     """Return the links of a document that lead to no file, or to no heading or entry of a page."""
     text = path.read_text(encoding="utf-8")
-    inner = [link for link in links_of(text) if "://" not in link]
+    links = _LINK.findall(_BLOCK.sub("", text))
+    inner = [link for link in links if "://" not in link]
     return [link for link in inner if not _leads_somewhere(path, *link.partition("#"))]
 
 
@@ -80,13 +81,7 @@ def _generated() -> ModuleType:
     return module
 
 
-def links_of(text: str) -> list[str]:
-    """Return where the links of a document lead."""
-    return _LINK.findall(_BLOCK.sub("", text))
-
-
 def needed_by(text: str) -> list[str]:
-    """Return the libraries that a document's blocks need."""
     return _NEEDS.findall(text)
 
 
@@ -125,7 +120,6 @@ def printed_by(command: str) -> str:
 
 
 def check_command(block: str) -> None:
-    """Assert that a command prints what is shown below it."""
     command, shown = block.split("\n", 1)
     happened = printed_by(command)
     assert shows(shown, happened), f"{command}\n{happened}"

@@ -22,7 +22,6 @@ def documented(name: str) -> str:
 
 
 def made(text: str) -> Any:
-    """Return what a call in public names makes."""
     return eval(text, {"hs": hs, "inf": math.inf})
 
 

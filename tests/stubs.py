@@ -23,7 +23,6 @@ _ALL: Final = "__all__: list[str]\n"
 
 
 def file_of(package: str) -> Path:
-    """Return where the stub of a package lies."""
     return Path(str(import_module(package).__file__)).with_suffix(".pyi")
 
 

@@ -41,7 +41,6 @@ def test_a_number_is_judged_to_the_last_bit(
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    """Return a process without any accounting library of others."""
     found = Worker("json")
     yield found
     found.end()

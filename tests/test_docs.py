@@ -50,12 +50,6 @@ def with_its_marks(page: str) -> Any:
     return pytest.param(page, marks=[pytest.mark.extras] * bool(needs_more))
 
 
-def library_of_the_build() -> None:
-    for name in ("sphinx", "myst_parser", "furo", "sphinx_copybutton"):
-        if find_spec(name) is None:
-            pytest.skip(f"the extra docs is not installed: {name} is missing")
-
-
 @pytest.mark.parametrize("page", [with_its_marks(page) for page in RUN])
 def test_a_page_does_what_it_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -113,7 +107,9 @@ def test_every_public_name_is_in_the_reference_and_every_mechanism_once(
 
 @pytest.mark.extras
 def test_sphinx_builds_the_pages_without_a_warning(tmp_path: Path) -> None:
-    library_of_the_build()
+    for name in ("sphinx", "myst_parser", "furo", "sphinx_copybutton"):
+        if find_spec(name) is None:
+            pytest.skip(f"the extra docs is not installed: {name} is missing")
     command = [sys.executable, "-m", "sphinx", "-E", "-W", "--keep-going", "-q", "-b", "html"]
     built = subprocess.run(
         [*command, "-d", str(tmp_path / "trees"), str(DOCS), str(tmp_path / "html")],

@@ -121,7 +121,6 @@ kept = cache(started)
 
 
 def said(process: Process, function: str, *given: object) -> str:
-    """Return what a function of the server says of what it is given."""
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps([function, pickle.dumps(given).hex()]) + "\n")

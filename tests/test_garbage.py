@@ -16,7 +16,6 @@ NAMES: Final = vars(math) | {"hs": hs, "Decimal": Decimal, "Fraction": Fraction}
 
 
 def complaint(call: str) -> str | None:
-    """Return what is wrong with what a call did, or None."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "delta at epsilon")

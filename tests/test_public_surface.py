@@ -37,7 +37,6 @@ def test_every_public_name_exists_and_is_documented(name: str) -> None:
 
 
 def _loaded_after(code: str) -> set[str]:
-    """Return which of the packages a fresh interpreter holds after running the code."""
     script = f"import sys\n{code}\nprint(*({{*{HEAVY + PEERS}}} & sys.modules.keys()))"
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)

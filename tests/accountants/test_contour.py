@@ -65,7 +65,6 @@ class Off:
 
 
 def made(accuracy: float, off: float = 0.0, side: float = 1.0) -> Integral:
-    """Return the integral along a line for an accuracy."""
     target = ContourTarget(EPSILON, float(mp.log(WHOLE.delta(mp.mpf(EPSILON)))), accuracy)
     line = choose_contour(TERMS, saddle(TERMS, EPSILON), target, 10_000)
     assert line is not None

@@ -12,8 +12,6 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants import ACCOUNTANTS
-from hockeystick.mechanisms import MECHANISMS
-from hockeystick.notions import NOTIONS
 from tests.examples import EXAMPLES
 
 RUNS: Final = 100
@@ -69,8 +67,7 @@ def refusing(plan: hs.Mechanism) -> set[str]:
     return refused
 
 
-def test_every_registered_mechanism_and_notion_is_asked() -> None:
-    assert set(BY_NAME) == set(MECHANISMS) | set(NOTIONS)
+def test_what_is_missing_or_closed_is_registered() -> None:
     assert {*MISSING, *CLOSED} <= set(BY_NAME)
 
 

@@ -2,20 +2,66 @@
 
 import math
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants import directed_delta, gaussian_summary, monte_carlo_delta
 from hockeystick.accountants.base import Interval
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import BallsInBins
 from hockeystick.numerics.multiprecision import mp
 
+GAUSSIAN, BINS = hs.Gaussian(1.0), BallsInBins(1.0, (1.0,), 4, 2)
+REFUSED: list[tuple[str, Callable[[Any], object], list[Any]]] = [
+    (
+        "delta",
+        lambda deltas: hs.epsilon(GAUSSIAN, deltas),
+        [[], [1e-5, 2.0], ["a"], np.ones((2, 2)), "1e-5", [math.nan]],
+    ),
+    (
+        "tolerance",
+        lambda tolerance: hs.epsilon(GAUSSIAN, 1e-5, tolerance=tolerance),
+        [0, -1, 1e-11, 0.2, math.nan, "1e-4", None],
+    ),
+    (
+        "least_rate",
+        lambda rate: gaussian_summary(GAUSSIAN, least_rate=rate),
+        [0, -1e-3, 0.5, 1e-16, math.nan, "a", None],
+    ),
+    ("epsilon", lambda epsilon: directed_delta(GAUSSIAN, epsilon, "add"), [math.nan, "1"]),
+    ("direction", lambda direction: directed_delta(GAUSSIAN, 1.0, direction), ["removing", None]),
+    (
+        "plan",
+        lambda plan: monte_carlo_delta(plan, 1.0),
+        [
+            GAUSSIAN,
+            *(BallsInBins(*one, 4, 2) for one in ((0.0, (1.0,)), (1.0, (0.0,)))),
+            BallsInBins(1.0, (1.0,), 4, 2001),
+        ],
+    ),
+    ("epsilon", lambda epsilon: monte_carlo_delta(BINS, epsilon), [math.inf]),
+    ("samples", lambda samples: monte_carlo_delta(BINS, 1.0, samples=samples), [1]),
+    ("confidence", lambda level: monte_carlo_delta(BINS, 1.0, confidence=level), [1.0]),
+    ("seed", lambda seed: monte_carlo_delta(BINS, 1.0, seed=seed), [-1]),
+    ("plan", hs.tradeoff, [3]),
+    ("the right side of @", lambda other: hs.tradeoffs.G(1) @ other, [GAUSSIAN]),
+    ("count", lambda count: hs.tradeoffs.G(1) ** count, [0.5]),
+]
 
-@pytest.mark.parametrize("deltas", [[], [1e-5, 2.0], ["a"], np.ones((2, 2)), "1e-5", [math.nan]])
-def test_what_is_no_delta_is_refused(deltas: object) -> None:
-    with pytest.raises(ParameterError, match="delta"):
-        hs.epsilon(hs.Gaussian(2.0), deltas)  # type: ignore[call-overload]
+
+@pytest.mark.parametrize(
+    ("name", "ask", "value"), [(name, ask, one) for name, ask, values in REFUSED for one in values]
+)
+def test_what_is_out_of_its_domain_is_refused_by_name(
+    name: str, ask: Callable[[Any], object], value: Any
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        ask(value)
+    assert caught.value.name == name
 
 
 def test_an_epsilon_by_place_that_looks_like_a_delta_warns() -> None:

@@ -1,8 +1,5 @@
 """The trade-off function of a plan, its products and powers."""
 
-from collections.abc import Callable
-from typing import Any, cast
-
 import numpy as np
 import pytest
 
@@ -34,15 +31,3 @@ def test_no_factor_at_all_is_the_identity(f: hs.tradeoffs.TradeOff) -> None:
     lower, upper = (f**0).bounds(rates)
     assert (lower <= 1.0 - rates).all()
     assert (1.0 - rates <= upper).all()
-
-
-def test_what_is_no_plan_no_function_or_no_count_is_refused() -> None:
-    one, wrong = hs.tradeoffs.G(1), cast("Any", hs.Gaussian(1))
-    asked: tuple[Callable[[], Any], ...] = (
-        lambda: hs.tradeoff(cast("Any", 3)),
-        lambda: one @ wrong,
-        lambda: one ** cast("Any", 0.5),
-    )
-    for ask, name in zip(asked, ("plan", "the right side of @", "count"), strict=True):
-        with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
-            ask()

@@ -26,7 +26,6 @@ PAGE = '<html><script type="application/json" id="hockeystick-answer">{}</script
 
 @pytest.fixture
 def handed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the verifier is handed, which it verifies without a look."""
     seen: list[Any] = []
 
     def verify(text: str) -> verifier.Verdict:

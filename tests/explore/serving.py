@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 
 @contextmanager
 def served(*arguments: str) -> Iterator[tuple[Any, str]]:
-    """Give the process and the link to its page; end it at last."""
     command = [sys.executable, "-m", "hockeystick", "explore", *arguments]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(

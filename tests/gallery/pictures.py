@@ -38,7 +38,6 @@ _SIZE: Final = {"width": 1180, "height": 860, "deviceScaleFactor": 1, "mobile": 
 
 
 def pictures_of(text: str) -> list[str]:
-    """Return the names of the pictures of the gallery that a page shows."""
     return _SHOWN.findall(text)
 
 
@@ -95,7 +94,6 @@ def words_kept_in(name: str) -> str:
 
 
 def main() -> None:
-    """Make all pictures."""
     from tests.explore.serving import served
 
     STORED.mkdir(exist_ok=True)

@@ -8,7 +8,6 @@ from tests.judge.judging import asked
 
 
 def main() -> int:
-    """Ask, judge, print; the exit status tells whether anything was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6)

@@ -96,7 +96,6 @@ def _power(terms: Terms, count: int) -> Terms | None:
 
 
 def of_terms(terms: Terms) -> Case:
-    """A pair of outcomes that all see, each with its Gaussian."""
 
     def low() -> Outcomes:
         by_square: dict[float, list[tuple[float, float]]] = {}

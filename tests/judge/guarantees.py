@@ -18,7 +18,6 @@ def pure(epsilon: float) -> Family:
 
 
 def approximate(epsilon: float, delta: float) -> Family:
-    """Randomized response that shows everything with a probability."""
     return exactly(of_terms(failing(number(epsilon), number(delta))))
 
 
@@ -48,7 +47,6 @@ def truncated(rho: float, omega: float) -> Family:
 
 
 def renyi(pairs: tuple[tuple[float, float], ...]) -> Family:
-    """Gaussian noise with no larger divergences."""
     least, known = min(tau / order for order, tau in pairs), dict(pairs)
     bound = by_divergences(lambda a: known[a], math.inf, orders=tuple(known))
     return Family((of_terms(gaussian(2 * number(least * (1 - 1e-12)))),), None, bound=bound)
@@ -97,7 +95,7 @@ def by_divergences(
     tau: Callable[[float], float], omega: float, orders: tuple[float, ...] | None = None
 ) -> Callable[[float], float]:
     """The bound of Canonne, Kamath and Steinke 2020, proposition 12, at the best of some orders."""
-    asked = orders or tuple(_below(omega)) + tuple(1 + 10 ** (k / 8 - 2) for k in range(40))
+    asked = orders or (*_ORDERS, *(1 + 10 ** (k / 8 - 2) for k in range(40)))
 
     def bound(epsilon: float) -> float:
         best = 0.0
@@ -108,10 +106,6 @@ def by_divergences(
         return math.exp(best) * (1 + 1e-9) if best > -700 else 1e-300
 
     return bound
-
-
-def _below(omega: float) -> list[float]:
-    return [a for a in _ORDERS if a < omega]
 
 
 @lru_cache(maxsize=128)

@@ -6,7 +6,6 @@ import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -19,17 +18,6 @@ _ENDS = ("lower", "estimate", "upper")
 
 class TooLong(BaseException):
     """A question took longer than it may."""
-
-
-@dataclass
-class Outcome:
-    """What became of one question."""
-
-    line: str
-    upper: bool
-    lower: bool
-    refused: bool
-    faults: list[str]
 
 
 @contextmanager
@@ -71,10 +59,10 @@ def answered(line: str) -> Any:
     return names["answer"]
 
 
-def ask(one: Question, seconds: float) -> Outcome:
+def ask(one: Question, seconds: float) -> Verdict:
     import hockeystick as hs
 
-    verdict, refused = Verdict(), False
+    verdict = Verdict(one.line)
     try:
         with limited(seconds):
             answer = answered(one.line)
@@ -83,14 +71,14 @@ def ask(one: Question, seconds: float) -> Outcome:
     except hs.HockeystickError as error:
         if isinstance(error, hs.errors.ParameterError) and error.name in _ENDS:
             verdict.faults.append(f"an answer that is none: {error}")
-        refused = True
+        verdict.refused = True
     except TooLong:
-        refused = True
+        verdict.refused = True
     except Exception as error:
         verdict.faults.append(f"{type(error).__name__}: {error}")
-    return Outcome(one.line, verdict.upper, verdict.lower, refused, verdict.faults)
+    return verdict
 
 
-def asked(seed: int, index: int, seconds: float) -> Outcome:
+def asked(seed: int, index: int, seconds: float) -> Verdict:
     """What becomes of the question of a number in the sample of a seed."""
     return ask(question(random.Random(f"{seed}/{index}")), seconds)

@@ -42,8 +42,6 @@ def _differences(below: Array, above: Array, middle: int) -> Array:
 
 @dataclass(frozen=True)
 class Gaussian(Noise):
-    """Normal noise of a standard deviation."""
-
     deviation: float
 
     def cells(self, low: float, high: float) -> Array:
@@ -57,8 +55,6 @@ class Gaussian(Noise):
 
 @dataclass(frozen=True)
 class Laplace(Noise):
-    """Laplace noise of a scale."""
-
     scale: float
 
     def cells(self, low: float, high: float) -> Array:

@@ -25,8 +25,6 @@ _FARTHEST = 600.0
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Masses of outcomes under P and under Q."""
-
     p: Array
     q: Array
 
@@ -39,7 +37,6 @@ class Outcomes:
         return Outcomes(self.q, self.p)
 
     def delta(self, epsilon: float) -> float:
-        """The divergence, rounded down."""
         if epsilon > _FARTHEST:
             return 0.0
         gains = self.p - math.exp(epsilon) * self.q

@@ -12,33 +12,20 @@ RATES = (0.5, 0.25, 0.0625, 1.0, 0.0, 1e-9, 0.9, 0.01, 0.984375)
 SCALES = (0.25, 0.5, 1.0, 2.0, 4.0, 0.7)
 EPSILONS = (0.0, 0.125, 0.5, 1.0, 2.0, 4.0, 0.3)
 RUNS = (2, 2, 3, 4, 8, 20, 100)
+LISTS = (
+    *((0.5, 0.5, 0.0), (0.25, 0.5, 0.25), (0.0, 0.75, 0.25), (0.625, 0.25, 0.125)),
+    (0.125, 0.0, 0.875),
+)
 ADJACENCIES = ("add-remove", "zero-out", "replace-one")
 
 Maker = Callable[[random.Random], Spec]
-
-
-def gaussian(draw: random.Random) -> Spec:
-    return Spec("Gaussian", (draw.choice(NOISES),))
 
 
 def _numbers(kind: str, *choices: tuple[Any, ...]) -> Maker:
     return lambda draw: Spec(kind, tuple(draw.choice(one) for one in choices))
 
 
-def _lists(draw: random.Random) -> Spec:
-    p, q = (
-        draw.choice(
-            [
-                (0.5, 0.5, 0.0),
-                (0.25, 0.5, 0.25),
-                (0.0, 0.75, 0.25),
-                (0.625, 0.25, 0.125),
-                (0.125, 0.0, 0.875),
-            ]
-        )
-        for _ in range(2)
-    )
-    return Spec("FDP of lists", (p, q))
+gaussian = _numbers("Gaussian", NOISES)
 
 
 def _deltas(draw: random.Random) -> Spec:
@@ -65,7 +52,7 @@ LEAVES: dict[str, Maker] = {
     "ZCDP": _numbers("ZCDP", (0.0, 0.03125, 0.125, 0.5, 2.0)),
     "TCDP": _numbers("TCDP", (0.0, 0.125, 0.5), (1.5, 2.0, 4.0, 32.0)),
     "RenyiDP": _renyi,
-    "FDP of lists": _lists,
+    "FDP of lists": _numbers("FDP of lists", LISTS, LISTS),
     "FDP of deltas": _deltas,
     "FDP mixture": _numbers("FDP mixture", (0.5, 0.25, 1.0), (0.5, 1.0, 2.0)),
 }
@@ -147,7 +134,6 @@ def plan(draw: random.Random) -> Spec:
 
 
 def code(spec: Spec) -> str:
-    """The call that makes a mechanism."""
     if spec.kind == "Composed":
         return " @ ".join(f"({code(part)})" for part in spec.parts)
     if spec.kind == "Repeated":

@@ -6,10 +6,9 @@ real eps; that of (Q, P) is the swapped one.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from mpmath.ctx_mp import MPContext
 from mpmath.libmp import mpf_pos
@@ -17,19 +16,8 @@ from mpmath.libmp import mpf_pos
 mp = MPContext()  # the judge's own, so that nothing else is computed in its digits
 mp.dps = 50
 Real = Any
+Profile: TypeAlias = "Terms | Laplace | Sampled"
 MOST_TERMS = 800
-
-
-class Profile(ABC):
-    """The divergence of an ordered pair at every real epsilon."""
-
-    @abstractmethod
-    def delta(self, epsilon: Real) -> Real:
-        """The divergence at an epsilon."""
-
-    @abstractmethod
-    def swapped(self) -> Profile:
-        """That of the other order."""
 
 
 def number(value: float) -> Real:
@@ -50,7 +38,7 @@ def _term(p: Real, q: Real, square: Real, epsilon: Real) -> Real:
 
 
 @dataclass(frozen=True)
-class Terms(Profile):
+class Terms:
     """Outcomes that all see, of masses p and q, each with a Gaussian of its own beside it.
 
     A term (p, q, mu^2) is the outcome together with N(mu, 1) under P and N(0, 1) under Q.
@@ -115,7 +103,7 @@ def failing(epsilon: Real, delta: Real) -> Terms:
 
 
 @dataclass(frozen=True)
-class Laplace(Profile):
+class Laplace:
     """Laplace noise: losses between -most and most."""
 
     most: Real
@@ -132,7 +120,7 @@ class Laplace(Profile):
 
 
 @dataclass(frozen=True)
-class Sampled(Profile):
+class Sampled:
     """(1 - rate) A + rate B against A, where base is B against A; ``adding`` the other order."""
 
     base: Profile

@@ -22,8 +22,6 @@ OPTIONS = (*(f", accountant={name!r}" for name in PROVING), ", digits=20", ", to
 
 @dataclass(frozen=True)
 class Question:
-    """A line of code and how its answer is judged."""
-
     line: str
     judge: Callable[[Verdict, Any], None]
 
@@ -44,26 +42,24 @@ def _ask(spec: Spec, line: str, judge: Callable[[Verdict, Truth, Any], None]) ->
     return Question(f"answer = {line}", judged)
 
 
-def ask_delta(draw: random.Random, spec: Spec, options: str = "") -> Question:
-    at = draw.choice(EPSILONS)
-    return _ask(
-        spec,
-        f"hs.delta({code(spec)}, {at!r}{options})",
-        lambda verdict, what, answer: verdicts.delta(verdict, what, at, ends(answer)),
-    )
+def _asks(name: str, values: tuple[float, ...], judge: Callable[..., None]) -> Callable[..., Any]:
+    def ask(draw: random.Random, spec: Spec, options: str = "") -> Question:
+        at = draw.choice(values)
+        return _ask(
+            spec,
+            f"hs.{name}({code(spec)}, {at!r}{options})",
+            lambda verdict, what, answer: judge(verdict, what, at, ends(answer)),
+        )
+
+    return ask
 
 
-def ask_epsilon(draw: random.Random, spec: Spec, options: str = "") -> Question:
-    at = draw.choice(DELTAS)
-    return _ask(
-        spec,
-        f"hs.epsilon({code(spec)}, {at!r}{options})",
-        lambda verdict, what, answer: verdicts.epsilon(verdict, what, at, ends(answer)),
-    )
+ask_delta = _asks("delta", EPSILONS, verdicts.delta)
+ask_epsilon = _asks("epsilon", DELTAS, verdicts.epsilon)
 
 
 def ask_named(draw: random.Random, spec: Spec) -> Question:
-    way = draw.choice((ask_delta, ask_epsilon))
+    way: Callable[..., Question] = draw.choice((ask_delta, ask_epsilon))
     return way(draw, spec, draw.choice(OPTIONS))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from tests.judge.judging import Outcome, ask, asked
+from tests.judge.judging import ask, asked
 from tests.judge.questions import Question, ask_convert, ask_filter, ask_odometer
 from tests.judge.truths import Spec, truth
 from tests.judge.verdicts import Verdict, delta, epsilon, tests
@@ -18,7 +18,7 @@ ORACLES = ("profiles", "outcomes", "noises", "cases", "truths", "guarantees", "s
 GAUSSIAN = Spec("Gaussian", (1.0,))
 
 
-def _faults(found: list[Outcome]) -> str:
+def _faults(found: list[Verdict]) -> str:
     return "\n".join(f"{one.line}  # {one.faults[0]}" for one in found if one.faults)
 
 

@@ -53,7 +53,6 @@ class Truth:
 
 @lru_cache(maxsize=512)
 def truth(spec: Spec) -> Truth:
-    """What is known of a mechanism."""
     return Truth(tuple(family(one) for one in _places(spec)))
 
 

@@ -19,8 +19,10 @@ RATES = (1e-6, 0.001, 0.0625, 0.25, 0.5, 0.75, 0.96875)
 
 @dataclass
 class Verdict:
-    """Which ends were judged, and what was wrong with them."""
+    """Which ends of a question's answer were judged, and what was wrong with them."""
 
+    line: str = ""
+    refused: bool = False
     upper: bool = False
     lower: bool = False
     faults: list[str] = field(default_factory=list)

@@ -1,9 +1,10 @@
-"""Kernels compute the same numbers interpreted and compiled, and numba waits until it pays."""
+"""Kernels compute the same interpreted and compiled, can be interrupted, and numba waits."""
 
 import ast
 import importlib
 import math
 import pkgutil
+import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -11,11 +12,13 @@ from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numba
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import hockeystick as hs
 from hockeystick import kernels
@@ -31,17 +34,21 @@ from hockeystick.kernels import (
     series,
     shuffled_reports,
 )
+from hockeystick.kernels.compiled import interruptible
 from hockeystick.tradeoffs import SampledGaussianTradeOff
 
 # What is numba's own from the first call on.
 DIRECT = {"integer_sums", "inverse_transform"}
-ROOMS = [
+EVERY = [
     importlib.import_module(f"hockeystick.kernels.{room.name}")
     for room in pkgutil.iter_modules(kernels.__path__)
-    if room.name not in DIRECT
 ]
+ROOMS = [room for room in EVERY if room.__name__.rpartition(".")[2] not in DIRECT]
 # Of each kernel the first calls are compared, and one of so many later ones.
 FIRST, LATER = 30, 97
+
+
+compiled.load()
 
 
 def kernels_of(room: Any) -> Iterator[tuple[str, Any]]:
@@ -172,7 +179,6 @@ class Recording(compiled.Interpreter):
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two results are the same, types and bits."""
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, np.ndarray):
@@ -199,7 +205,6 @@ def test_an_interruption_leaves_no_kernel_half_read() -> None:
 @pytest.fixture(scope="module")
 def recorded() -> Recording:
     """What answers ask of kernels, interpreted."""
-    compiled.load()
     recording = Recording()
     with pytest.MonkeyPatch.context() as patch:
         for room in ROOMS:
@@ -306,3 +311,60 @@ def test_where_no_folder_can_be_written_kernels_are_compiled_without_a_cache(
     monkeypatch.setattr(numba, "njit", refuse)
     double = compiled.njit_at_once(cache=True)(lambda value: 2.0 * value)
     assert double(1.5) == 3.0
+
+
+def stop(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeoutError
+
+
+def arrays_of(function: Any) -> int:
+    """Return how many arrays a function returns at the top level of a tuple."""
+    returned = get_type_hints(function.py_func)["return"]
+    parts = get_args(returned) if get_origin(returned) is tuple else ()
+    return sum(get_origin(part) is np.ndarray for part in parts)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+def test_what_a_handler_raises_in_compiled_code_is_raised() -> None:
+    rng = np.random.default_rng(1)
+    loss, weight, error = rng.normal(size=(3, 2000))
+    lines = (loss, weight - 10.0, np.abs(error) * 1e-16, np.abs(error) * 1e-16)
+    series.mgf_line(*lines, 1.0, 0.1, 16)
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for _ in range(3):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(TimeoutError):
+                series.mgf_line(*lines, 1.0, 0.1, 20_000)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_an_error_of_the_system_itself_is_left_alone() -> None:
+    def broken() -> None:
+        raise SystemError("of its own")
+
+    with pytest.raises(SystemError, match="of its own"):
+        interruptible(broken)()
+
+
+# These are for other compiled functions, to which a Python function would be closed.
+FOR_OTHER_KERNELS = {
+    "sampled_gaussian": "rough_nodes",
+    "series": "log_line logs_at",
+    "sampled_gaussian_contour": "quadratures at_orders minorants composed_line",
+}
+
+
+@pytest.mark.parametrize("room", EVERY, ids=lambda room: room.__name__.rpartition(".")[2])
+def test_what_returns_several_arrays_is_interruptible(room: Any) -> None:
+    values = vars(room).values()
+    wrapped = [getattr(value, "__wrapped__", None) for value in values]
+    bare = [
+        value.py_func.__name__
+        for value in values
+        if isinstance(value, Dispatcher)
+        if value.__module__ == room.__name__ and arrays_of(value) > 1 and value not in wrapped
+    ]
+    assert bare == FOR_OTHER_KERNELS.get(room.__name__.rpartition(".")[2], "").split()

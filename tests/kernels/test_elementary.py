@@ -18,7 +18,6 @@ LIMIT = 4
 
 
 def jitted(function: Callable[..., float]) -> Any:
-    """Return the function as a kernel calls it: compiled."""
     names = ("a", "b")[: 2 if function is math.atan2 else 1]
     scope: dict[str, Any] = {"f": function}
     exec(f"def call({', '.join(names)}): return f({', '.join(names)})", scope)
@@ -57,7 +56,6 @@ FUNCTIONS: dict[str, tuple[Any, Any, Any, Callable[[random.Random], float]]] = {
 
 
 def units(found: float, truth: Any) -> float:
-    """Return the distance in units in the last place of the truth."""
     return float(abs(mp.mpf(float(found)) - truth) / mp.mpf(math.ulp(float(truth))))
 
 
@@ -137,15 +135,6 @@ def test_cumulant_sums_keep_their_digits_however_small_the_losses(spread: float,
             assert abs(mine * scale - truth) <= 1e-13 * abs(truth)
 
 
-def worst_share(found: tuple[Array, Array, Array], truth: list[Any]) -> float:
-    """Return the largest true error over the claimed one."""
-    shares = [
-        abs(mp.mpc(float(re), float(im)) - exact) / mp.mpf(float(error))
-        for re, im, error, exact in zip(*found, truth, strict=True)
-    ]
-    return float(max(shares))
-
-
 @pytest.mark.parametrize("spread", [1e-6, 1e-2, 0.4, 4.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_claimed_round_off_of_a_line_bounds_the_true_one(spread: float, seed: int) -> None:
@@ -157,7 +146,7 @@ def test_the_claimed_round_off_of_a_line_bounds_the_true_one(spread: float, seed
     with mp.workdps(DIGITS):
         x = [mp.mpf(float(one)) for one in loss]
         weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
-        share = worst_share(found, twin.mgf_line(x, weight, c, step, count))
+        share = twin.worst_share(found, twin.mgf_line(x, weight, c, step, count))
     assert share <= 1.0
 
 
@@ -210,4 +199,4 @@ def test_what_losses_are_off_is_counted_along_a_line() -> None:
     with mp.workdps(DIGITS):
         weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
         truth = twin.mgf_line([mp.mpf(float(one)) for one in loss], weight, 1.5, 7.0, 5)
-        assert 0.05 < worst_share(found, truth) <= 1.0
+        assert 0.05 < twin.worst_share(found, truth) <= 1.0

@@ -11,22 +11,19 @@ from hockeystick.kernels import contour_sums, noise_levels, series
 from hockeystick.kernels import shuffled_reports as counts
 from hockeystick.kernels.integer_sums import LANES, add_rounded
 from hockeystick.numerics.multiprecision import mp
-from tests.precision import shuffled_reports as count_twin
 from tests.precision import twins as twin
 
 C, STEP, SIZE = 3.0, 0.5, 40
 
 
-def line() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return K of a Gaussian of mu = 1 along a line, and an error of it."""
-    y = STEP * np.arange(SIZE)
-    z = C + 1j * y
-    k = 0.5 * z * (1.0 + z)
-    return k.real.copy(), k.imag.copy(), np.full(SIZE, 1e-13)
+Z = C + STEP * 1j * np.arange(SIZE)
+# K of a Gaussian of mu = 1 along a line, an error of it, and weights.
+K = 0.5 * Z * (1.0 + Z)
+LINE = K.real.copy(), K.imag.copy(), np.full(SIZE, 1e-13)
+WEIGHT = contour_sums.weights(C, STEP, SIZE)
 
 
 def exact(epsilon: float) -> tuple[mp.mpf, mp.mpf]:
-    """Return the sum at an epsilon and its derivative, by mpmath."""
     found = slope = mp.zero
     for k in range(SIZE):
         z = mp.mpc(C, STEP * k)
@@ -38,12 +35,11 @@ def exact(epsilon: float) -> tuple[mp.mpf, mp.mpf]:
 
 @pytest.mark.parametrize("epsilon", [-0.5, 0.0, 0.3, 2.0, 3.5, 6.0])
 def test_the_sum_is_within_its_error_of_that_by_mpmath(epsilon: float) -> None:
-    real, imag, error = line()
-    weight = contour_sums.weights(C, STEP, SIZE)
+    real, imag, error = LINE
     none, nothing = np.zeros((0, 3)), np.zeros(SIZE)
     at = np.array([epsilon])
     found, growth = contour_sums.deltas(
-        (C, STEP, 0.0), none, weight, nothing, real, imag, error, at
+        (C, STEP, 0.0), none, WEIGHT, nothing, real, imag, error, at
     )
     scale, lower, estimate, upper, slope = found[:, 0]
     with mp.workdps(40):
@@ -52,7 +48,7 @@ def test_the_sum_is_within_its_error_of_that_by_mpmath(epsilon: float) -> None:
         assert lower * unit <= truth <= upper * unit
         assert estimate == pytest.approx(float(truth / unit), rel=1e-9, abs=1e-13)
         assert slope == pytest.approx(float(change / unit), rel=1e-9, abs=1e-12)
-    rough = contour_sums.estimates((C, STEP), weight, real, imag, at)
+    rough = contour_sums.estimates((C, STEP), WEIGHT, real, imag, at)
     assert (rough == found[[0, 2, 4]]).all()
     # What K may err by is all but the whole of the error.
     assert 1e-15 < (upper - lower) / 2 < 1e-12
@@ -60,9 +56,8 @@ def test_the_sum_is_within_its_error_of_that_by_mpmath(epsilon: float) -> None:
 
 
 def test_truncation_and_aliases_widen_the_ends() -> None:
-    real, imag, error = line()
-    weight = contour_sums.weights(C, STEP, SIZE)
-    values = weight, np.zeros(SIZE), real, imag, 0.0 * error, np.array([2.0])
+    real, imag, error = LINE
+    values = WEIGHT, np.zeros(SIZE), real, imag, 0.0 * error, np.array([2.0])
     order, gap = 6.0, 2.0
     aliases = np.array([[order, 0.5 * order * (1.0 + order), gap]])
     (narrow, _), (wide, _) = (
@@ -77,13 +72,12 @@ def test_truncation_and_aliases_widen_the_ends() -> None:
 
 
 def test_an_error_of_the_weight_counts_in_full() -> None:
-    real, imag, error = line()
-    weight = contour_sums.weights(C, STEP, SIZE)
+    real, imag, error = LINE
     unsure = np.zeros(SIZE)
     unsure[0] = 1e-3
     none, at = np.zeros((0, 3)), np.array([2.0])
     found, _ = contour_sums.deltas(
-        (C, STEP, 0.0), none, weight, unsure, real, imag, 0.0 * error, at
+        (C, STEP, 0.0), none, WEIGHT, unsure, real, imag, 0.0 * error, at
     )
     assert found[3, 0] - found[2, 0] == pytest.approx(1e-3, rel=1e-6)
 
@@ -176,7 +170,7 @@ def test_binomial_masses_are_right_to_a_few_units_in_the_last_place_per_step(
 ) -> None:
     first, mass = counts.binomial(trials, odds)
     with mp.workdps(40):
-        truth = count_twin.binomial(trials, mp.mpf(odds))
+        truth = twin.binomial(trials, mp.mpf(odds))
         left_out = [p for k, p in enumerate(truth) if not first <= k < first + mass.size]
         assert mp.fsum(left_out) <= trials * counts.RAREST
         for k, found in enumerate(mass, first):
@@ -193,9 +187,10 @@ def test_outputs_fall_into_the_cells_of_their_losses(
     given = np.array([[float(totals)], [common], [difference]])
     p, q, terms = counts.clone_masses(given[0], given[1], given[2], cuts)
     with mp.workdps(40):
-        masses = count_twin.clone_masses(totals, mp.mpf(common), mp.mpf(difference))
+        more = [common + 2 * mp.mpf(difference) * x / totals for x in range(totals + 1)]
         expected = [[mp.zero, mp.zero] for _ in range(cuts.size + 1)]
-        for one, other in masses:
+        for x, mass in enumerate(twin.binomial(totals, mp.one)):
+            one, other = mass * more[x], mass * more[totals - x]
             cell = int(np.searchsorted(cuts, math.tanh(0.5 * float(mp.log(one / other)))))
             expected[cell][0] += one
             expected[cell][1] += other

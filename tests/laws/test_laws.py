@@ -23,7 +23,6 @@ each_mechanism = pytest.mark.parametrize("plan", EXAMPLES, ids=str, scope="modul
 
 @cache
 def answer(plan: hs.Mechanism, accountant: str) -> hs.Certified | hs.Approximate | None:
-    """Return an accountant's epsilon, or None where it knows no analysis."""
     try:
         return hs.epsilon(plan, DELTA, accountant=accountant)
     except hs.errors.UnsupportedError:

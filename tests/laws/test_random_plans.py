@@ -45,7 +45,6 @@ Law = Callable[[Any, Any, Draw], None]
 
 
 def number(now: Any, draw: Draw) -> Any:
-    """Another number of its kind: near it, or a special one."""
     if isinstance(now, int):
         return draw.choice((*COUNTS, now + 1, max(now - 1, 0), 2 * now))
     return draw.choice((*FLOATS, *(now * draw.uniform(0.3, 3.0) for _ in FLOATS)))
@@ -57,12 +56,10 @@ def numbers(plan: Any) -> list[str]:
 
 
 def stated(plan: Any) -> list[str]:
-    """The numbers of which a mechanism says which way the cost goes with them."""
     return [name for name in numbers(plan) if name in (*plan.rises_with, *plan.falls_with)]
 
 
 def changed(plan: Any, draw: Draw) -> Any:
-    """The mechanism, a number or two of which may be others."""
     fields = numbers(plan)
     for name in draw.sample(fields, min(len(fields), draw.choice((0, 1, 1, 2)))):
         with suppress(hs.HockeystickError):
@@ -83,7 +80,6 @@ def wrapped(plan: Any, draw: Draw) -> Any:
 
 
 def readjacent(plan: Any, adjacency: hs.Adjacency) -> Any:
-    """The plan under another adjacency, if it says one itself."""
     says = any(field.name == "adjacency" for field in dataclasses.fields(plan))
     return dataclasses.replace(plan, adjacency=adjacency) if says else plan
 
@@ -132,13 +128,11 @@ def verifier_agrees(plan: Any, one: Any, draw: Draw) -> None:
 
 
 def narrower_tolerances_agree(plan: Any, one: Any, draw: Draw) -> None:
-    """What is asked more closely is about the same truth."""
     ask, value = question(draw, "auto")
     overlap(ask(plan, value), ask(plan, value, tolerance=1e-10), ask(plan, value, digits=15))
 
 
 def powers_are_compositions(plan: Any, one: Any, draw: Draw) -> None:
-    """Composing one after the other, at once and in parts is the same."""
     ask, value = question(draw)
     several = (plan**3, plan @ plan @ plan, hs.Composed((plan,) * 3), plan**1 @ plan**2)
     overlap(*(ask(one, value) for one in several))
@@ -153,7 +147,6 @@ def orders_do_not_matter(plan: Any, one: Any, draw: Draw) -> None:
 
 
 def more_releases_cost_more(plan: Any, one: Any, draw: Draw) -> None:
-    """Neither one more run nor another release lowers the cost."""
     ask, value = question(draw)
     alone = ask(plan, value).lower
     assert alone <= ask(plan**2, value).upper
@@ -161,7 +154,6 @@ def more_releases_cost_more(plan: Any, one: Any, draw: Draw) -> None:
 
 
 def costs_are_monotone(plan: Any, one: Any, draw: Draw) -> None:
-    """Each number moves the cost the way that its mechanism says."""
     ask, value = question(draw)
     for name in stated(one):
         # Where epochs are given, the rate moves the steps the other way.
@@ -187,7 +179,6 @@ def smaller_deltas_cost_more(plan: Any, one: Any, draw: Draw) -> None:
 
 
 def tradeoffs_say_the_same(plan: Any, one: Any, draw: Draw) -> None:
-    """The trade-off function and its inverse promise the deltas of the plan."""
     f = hs.tradeoff(plan)
     epsilon = draw.choice(EPSILONS)
     overlap(f.delta(epsilon), hs.delta(plan, epsilon))
@@ -233,7 +224,6 @@ def guarantees(plan: Any, draw: Draw) -> Iterator[Notion]:
 
 
 def guarantees_are_no_cheaper(plan: Any, one: Any, draw: Draw) -> None:
-    """What a plan is converted to, or charged with, is not below what it surely costs."""
     for found in guarantees(plan, draw):
         epsilon = draw.choice(EPSILONS)
         if isinstance(found, ApproxDP):
@@ -254,7 +244,6 @@ def concentration_is_converted(plan: Any, one: Any, draw: Draw) -> None:
 
 
 def solutions_meet_their_target(plan: Any, one: Any, draw: Draw) -> None:
-    """What is solved for meets the budget, and the next best value does not."""
     epsilon, delta = draw.choice((0.1, 1.0, 8.0)), draw.choice((1e-9, 1e-5))
     for name in stated(one):
         with suppress(*REFUSED, hs.errors.InfeasibleError, hs.errors.ParameterError):
@@ -265,7 +254,6 @@ def solutions_meet_their_target(plan: Any, one: Any, draw: Draw) -> None:
 
 
 def descriptions_come_back(plan: Any, one: Any, draw: Draw) -> None:
-    """A description is read as the plan that it is of, which answers the same."""
     ask, value = question(draw)
     text = json.dumps(hs.calibration.describe(plan), allow_nan=False)
     again = hs.calibration.read_description(json.loads(text))

@@ -60,7 +60,6 @@ class Case:
     surely: str | None = None  # for a class: the row of a dominating mechanism
 
     def __str__(self) -> str:
-        """Name the plan, with the adjacency that it was given."""
         return f"{self.plan} {self.plan.adjacency or ''}".strip()
 
 
@@ -233,7 +232,6 @@ def answer(
 
 
 def truth(row: str, runs: int, quantity: Quantity) -> tuple[Any, Any]:
-    """Both ends of what the digits of a row leave open."""
     entry = TRUTHS[row][str(runs)]
     with mp.workdps(40):
         value = mp.mpf(entry[quantity])

@@ -36,13 +36,11 @@ _LAYOUT: Final = re.compile(r"[\s'\"(),]+")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a notebook as it is stored."""
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return notebook
 
 
 def written(notebook: dict[str, Any]) -> str:
-    """Return a notebook as the text of its file."""
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -137,7 +135,6 @@ def _small(image: str) -> str:
 
 
 def differences(stored: dict[str, Any], ran: dict[str, Any]) -> list[str]:
-    """Return where two runs of a notebook show something else."""
     cells = zip(_code_cells(stored), seen_in(stored), seen_in(ran), strict=True)
     return [
         f"cell {cell['id']} shows\n{chr(10).join(now)}\nand is stored with\n{chr(10).join(then)}"

@@ -30,7 +30,6 @@ CASES = [
 
 
 def numbers(notion: hs.notions.Notion) -> Any:
-    """Return what a notion is made of, as an array."""
     fields = [getattr(notion, name) for name in type(notion).__dataclass_fields__]
     return np.hstack([np.ravel(np.array(one, dtype=float)) for one in fields if one is not None])
 

@@ -148,7 +148,6 @@ def test_the_sampled_epsilon_is_rounded_up_and_below_the_whole(epsilon: float, r
 
 
 def amplified(epsilon: Any, rate: Any) -> Any:
-    """What a sample leaves of epsilon."""
     if epsilon < 1e4:
         return mp.log1p(rate * mp.expm1(epsilon))
     return max(epsilon + mp.log(rate), 0) if rate > 0 else mp.zero

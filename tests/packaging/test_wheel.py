@@ -33,7 +33,6 @@ assert [main(shlex.split(line)) for line in sys.argv[1:]] == [0] * (len(sys.argv
 
 
 def of_the_tree() -> set[str]:
-    """Return the files of the package, by their names below the root."""
     files = (path for path in PACKAGE.rglob("*") if path.is_file())
     kept = (path for path in files if path.suffix not in COMPILED)
     return {str(path.relative_to(ROOT)) for path in kept if "_cache" not in str(path)}

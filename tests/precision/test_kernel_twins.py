@@ -1,6 +1,7 @@
 """Kernels of noise levels, narrow cells and minorants against their mpmath twins."""
 
 import math
+from itertools import pairwise, starmap
 
 import numpy as np
 import pytest
@@ -12,19 +13,27 @@ from hockeystick.numerics.multiprecision import mp
 from tests.precision import twins
 
 
+# By Gram and Schmidt on the points over 3: the diagonal, and the ratios of squares beside it.
 @pytest.mark.parametrize(
-    ("points", "most"),
-    [([0.5], 3), ([-1.0, -1.0, 2.0], 3), ([-3.0, -2.25, -0.5, 0.125, 0.125, 1.0, 2.75], 5)],
+    ("points", "most", "diagonal", "beside"),
+    [
+        ([0.5], 3, [1 / 6], [0.0]),
+        ([-1.0, -1.0, 2.0], 3, [0.0, 1 / 3], [0.0, 2 / 9]),
+        (
+            [-3.0, -2.25, -0.5, 0.125, 0.125, 1.0, 2.75],
+            5,
+            [-1 / 12, -0.0796824293, 0.12701709291, -0.27479583283, -0.25190467993],
+            [0.0, 0.3566468254, 0.41812591025, 0.13398115327, 0.23179052349],
+        ),
+    ],
 )
 def test_the_recurrence_is_that_of_the_orthogonal_polynomials(
-    points: list[float], most: int
+    points: list[float], most: int, diagonal: list[float], beside: list[float]
 ) -> None:
-    diagonal, beside, used = levels.recurrence(np.array(points), 0.0, 3.0, most)
-    with mp.workdps(40):
-        exact = twins.recurrence([mp.mpf(x) for x in points], mp.mpf(0), mp.mpf(3), most)
-    assert used == exact[2]
-    assert diagonal[:used] == pytest.approx([float(one) for one in exact[0]], abs=1e-9)
-    assert beside[:used] == pytest.approx([float(one) for one in exact[1]], abs=1e-9)
+    *found, used = levels.recurrence(np.array(points), 0.0, 3.0, most)
+    assert used == len(diagonal)
+    assert found[0][:used] == pytest.approx(diagonal, abs=1e-9)
+    assert found[1][:used] == pytest.approx(beside, abs=1e-9)
 
 
 @pytest.mark.parametrize("y", [0.0, 0.2, 1.0, 3.0])
@@ -80,7 +89,7 @@ def test_neighbouring_cells_have_their_masses_within_their_errors() -> None:
     value, error, wide = kernel.log_masses(edges, nothing, width, np.zeros(width.size))
     assert wide.tolist() == [*(width > 0.2).tolist()[:-1], False]
     with mp.workdps(30):
-        for j, truth in enumerate(twins.log_masses(edges.tolist())):
+        for j, truth in enumerate(starmap(twins.log_mass, pairwise(edges.tolist()))):
             if math.isinf(value[j]) and not wide[j]:
                 assert truth < -1e15
             elif not wide[j]:
@@ -111,10 +120,22 @@ def test_the_moments_further_out_are_integrals(b: float, half: float) -> None:
         assert abs(found - truth) <= 2.0 * kernel.term_after(half, terms) + 4 * ULP
 
 
-@pytest.mark.parametrize(("p", "mu"), [(0.01, 1.0), (0.3, 0.66), (1e-4, 4.0)])
-@pytest.mark.parametrize("w", [-6.0, 1.05, 7.0])
-def test_modes_are_all_the_modes(p: float, mu: float, w: float) -> None:
-    with mp.workdps(15):
-        assert minorant.modes(p, mu, w) == pytest.approx(
-            [float(one) for one in twins.modes(p, mu, w)], abs=3e-9
-        )
+# Where the slope of the density changes its sign, on a grid that is far finer than 1 and 1/mu.
+@pytest.mark.parametrize(
+    ("p", "mu", "w", "modes"),
+    [
+        (0.01, 1.0, -6.0, (1, -1.0111197978, 0.0, 0.0)),
+        (0.01, 1.0, 1.05, (1, -0.9953686666, 0.0, 0.0)),
+        (0.01, 1.0, 7.0, (1, -0.9816779335, 0.0, 0.0)),
+        (0.3, 0.66, -6.0, (1, -1.1250511989, 0.0, 0.0)),
+        (0.3, 0.66, 1.05, (1, -0.3727584374, 0.0, 0.0)),
+        (0.3, 0.66, 7.0, (1, 3.3396439642, 0.0, 0.0)),
+        (1e-4, 4.0, -6.0, (1, -4.0, 0.0, 0.0)),
+        (1e-4, 4.0, 1.05, (1, -4.0, 0.0, 0.0)),
+        (1e-4, 4.0, 7.0, (2, -4.0, 28.0, 4.0291188365)),
+    ],
+)
+def test_modes_are_all_the_modes(
+    p: float, mu: float, w: float, modes: tuple[int, float, float, float]
+) -> None:
+    assert minorant.modes(p, mu, w) == pytest.approx(modes, abs=3e-9)

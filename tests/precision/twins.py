@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from typing import Any
 
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
-from hockeystick.precision.lines import log_normal_cdf, log_ratio
-from hockeystick.precision.profiles import exact
+from hockeystick.precision.profiles import exact, reciprocal
 
 
 def e2(x: mpf) -> mpf:
@@ -41,6 +40,15 @@ def mgf_line(
     return [mp.fsum(w * (mp.expm1(z * x) - z * x + z * e2(-x)) for x, w in pairs) for z in points]
 
 
+def worst_share(found: tuple[Any, Any, Any], truth: list[Any]) -> float:
+    """Return the largest true error of a line over the claimed one."""
+    shares = [
+        abs(mp.mpc(float(re), float(im)) - value) / mp.mpf(float(error))
+        for re, im, error, value in zip(*found, truth, strict=True)
+    ]
+    return float(max(shares))
+
+
 def small_part(
     loss: Sequence[mpf], weight: Sequence[mpf], large: Sequence[mpf], small: Sequence[mpf], c: float
 ) -> mpf:
@@ -51,172 +59,52 @@ def small_part(
     )
 
 
-def windowed_integral(
-    rate: float | Fraction, mu: mpf, w: mpc, edge: float, width: float, side: int
-) -> mpc:
-    """Return ``Int phi(u) r(u)^w Phi(side (u - edge) / width) du``: J with side 1, A with -1."""
-    p = exact(rate)
-
-    def log_integrand(u: mpf) -> mpc:
-        window = log_normal_cdf(side * (u - edge) / width)
-        return w * log_ratio(p, mu, u) - u * u / 2 + window
-
-    high = max(mp.re(w) * mu, edge) + 15
-    cuts = {mp.mpf(u) for u in range(-15, int(high) + 2)}
-    cuts |= {edge + k * mp.mpf(width) for k in range(-12, 13, 3)}
-    # Over the panels that count, scaled: the accuracy of ``quad`` is an absolute one.
-    logs = {u: mp.re(log_integrand(u)) for u in sorted(cuts)}
-    scale = max(logs.values())
-    kept = [
-        ends
-        for ends in pairwise(logs)
-        if max(map(logs.__getitem__, ends)) > scale - mp.log(2) * mp.prec - 6
-    ]
-    panels = (
-        mp.quad(lambda u: mp.exp(log_integrand(u) - scale), ends, method="gauss-legendre")
-        for ends in kept
-    )
-    return mp.exp(scale) * mp.fsum(panels) / mp.sqrt(2 * mp.pi)
-
-
-def odds_of(p: mpf, mu: mpf, u: mpf) -> mpf:
-    """Return ``s(u) = p e^t / (1 - p + p e^t)`` with ``t = mu u - mu^2/2``."""
-    grown = p * mp.exp(mu * u - mu * mu / 2)
-    return grown / (1 - p + grown)
-
-
-def density_slope(p: mpf, mu: mpf, w: mpf, u: mpf) -> mpf:
-    """Return the derivative of ``ln(phi(u) r^w / a'(u))`` in u, ``-u + w a' - a''/a'``.
-
-    It is the density of the tilted loss of a sampled Gaussian, ``a(u) = ln(1 - p + p exp(mu u -
-    mu^2/2))`` with ``a' = mu s(u)``.
-    """
-    s = odds_of(p, mu, u)
-    return -u + w * mu * s - mu * (1 - s)
-
-
-def modes(p: mpf, mu: mpf, w: mpf) -> tuple[int, mpf, mpf, mpf]:
-    """Return the number of modes (1 or 2), the modes, and the minimum between; 0 if none.
-
-    Every change of sign of the derivative on a grid much finer than 1 and ``1 / mu``. Beyond
-    ``|w + 1| mu + mu`` the derivative has the sign of -u.
-    """
-    end = (abs(w + 1) + 1) * mu + 1
-    grid = mp.linspace(-end, end, 3 + int(8 * end * (1 + mu)))
-    rises = [density_slope(p, mu, w, u) > 0 for u in grid]
-    turns = [
-        _crossing(p, mu, w, *ends)
-        for ends, (before, after) in zip(pairwise(grid), pairwise(rises), strict=True)
-        if before != after
-    ]
-    if len(turns) == 1:
-        return 1, turns[0], mp.zero, mp.zero
-    first, cut, second = turns
-    return 2, first, second, cut
-
-
-def minorant_exponent(width: Sequence[mpf], mass: Sequence[mpf], variation: mpf, y: mpf) -> mpf:
-    """Return ``-ln sup_(v >= y)`` of the bound of ``|M(c + i v)| / M(c)`` by a uniform minorant.
-
-    A uniform density of width s has ``|psi(v)| = |sinc(v s/2)|``; a density of total variation V
-    has ``|psi(v)| <= V / v``.
-    """
-    falls = [m * (1 - _sinc_beyond(y * s / 2)) for s, m in zip(width, mass, strict=True)]
-    left = 1 - mp.fsum(falls)
-    return -mp.log(min(left, variation / y) if y else left)
-
-
-def _crossing(p: mpf, mu: mpf, w: mpf, low: mpf, high: mpf) -> mpf:
-    return mp.findroot(lambda u: density_slope(p, mu, w, u), (low, high), solver="anderson")
-
-
-def _sinc_beyond(x: mpf) -> mpf:
-    """Return the largest ``|sin(t) / t|`` of all t from x on: there, or at the next maximum."""
-    arch = int(mp.floor(x / mp.pi))
-    here = abs(mp.sinc(x))
-    tops = [_top(k) for k in (arch, arch + 1) if k > 0]
-    return max([here, *(abs(mp.sinc(top)) for top in tops if top >= x)])
-
-
-def _top(k: int) -> mpf:
-    """Return the maximum of ``|sinc|`` between k pi and (k + 1) pi, where ``tan t = t``."""
-    return mp.findroot(
-        lambda t: t * mp.cos(t) - mp.sin(t), (k + mp.mpf(1) / 2) * mp.pi - 1 / (k * mp.pi)
-    )
-
-
-def recurrence(
-    points: Sequence[mpf], centre: mpf, half: mpf, most: int
-) -> tuple[list[mpf], list[mpf], int]:
-    """Return the recurrence of the monic polynomials that are orthogonal on the points.
-
-    Gram and Schmidt: each is ``u`` times the one before, less its projections on all before. The
-    diagonal is ``<u f, f> / <f, f>``; beside it are the ratios of the squares ``<f, f>``, the first
-    one 0. There are as many as different points, ``most`` at the most.
-    """
-    scaled = [(x - centre) / half for x in points]
-    used = min(most, len(set(scaled)))
-    found: list[list[mpf]] = [[mp.one] * len(scaled)]
-    while len(found) < used:
-        grown = [u * f for u, f in zip(scaled, found[-1], strict=True)]
-        shares = [mp.fdot(grown, one) / mp.fdot(one, one) for one in found]
-        found.append(
-            [g - mp.fdot(shares, values) for g, *values in zip(grown, *found, strict=True)]
+def sampled_gaussian_cumulant(rate: float | Fraction, noise: float, order: int) -> mpf:
+    """Return ``K(order - 1)`` of removing: the sum over how many ratios are the record's."""
+    with mp.workdps(60 + 2 * order):
+        p, mu = exact(rate), reciprocal(noise)
+        terms = (
+            mp.binomial(order, k)
+            * ((1 - p) ** (order - k) * p**k)
+            * mp.expm1(k * (k - 1) * mu**2 / 2)
+            for k in range(2, order + 1)
         )
-    squares = [mp.fdot(one, one) for one in found]
-    diagonal = [
-        mp.fsum(u * f * f for u, f in zip(scaled, one, strict=True)) / square
-        for one, square in zip(found, squares, strict=True)
-    ]
-    beside = [mp.zero, *(squares[k] / squares[k - 1] for k in range(1, used))]
-    return diagonal, beside, used
+        return mp.log1p(mp.fsum(terms))
+
+
+def responses_delta(epsilon: float, runs: int, level: float) -> mpf:
+    own, at = mp.mpf(repr(epsilon)), mp.mpf(level)
+    likely = 1 / (1 + mp.exp(-own))
+    return mp.fsum(
+        mp.binomial(runs, k)
+        * likely**k
+        * (1 - likely) ** (runs - k)
+        * max(-mp.expm1(at - (2 * k - runs) * own), 0)
+        for k in range(runs + 1)
+    )
 
 
 def total_exponent(
     width: Sequence[mpf], mass: Sequence[mpf], ends: Sequence[int], runs: Sequence[mpf], y: mpf
 ) -> mpf:
-    """Return the sum over groups of densities of ``runs`` times their exponent at height y."""
-    groups = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-    exponents = [minorant_exponent(width[one], mass[one], mp.inf, y) for one in groups]
-    return mp.fdot(runs, exponents)
+    """Return the sum over groups of uniform densities of ``-runs ln(1 - E[1 - sinc(y s/2)])``.
 
-
-def log_masses(at: Sequence[float]) -> list[mpf]:
-    """Return ``ln(Phi(b) - Phi(a))`` for neighbouring edges a < b, also infinite ones.
-
-    Computed on the side of the tail; the digits that the difference cancels are made up for by
-    precision.
+    Up to ``y s/2 = 3``, where the largest ``|sinc|`` from there on is that one.
     """
-    return [_log_mass(mp.mpf(low), mp.mpf(high)) for low, high in pairwise(at)]
+    groups = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    left = [
+        1 - mp.fsum(m * (1 - mp.sinc(y * s / 2)) for s, m in zip(width[k], mass[k], strict=True))
+        for k in groups
+    ]
+    return -mp.fdot(runs, map(mp.log, left))
 
 
-def narrow(centre: mpf, half: mpf) -> mpf:
-    """Return ``ln(Phi(m + a) - Phi(m - a))`` for centre m and half width a."""
-    with mp.extraprec(4 * mp.prec):
-        low, high = centre - half, centre + half
-    return _log_mass(low, high)
+def log_mass(low: Any, high: Any) -> mpf:
+    """Return ``ln(Phi(high) - Phi(low))``, also of infinite ends.
 
-
-def low_moments(square: mpf, half: mpf) -> mpf:
-    """Return ``E[exp(-t^2/2)] - 1`` for t on (-a, a) with a density as ``cosh(b t/a)``, by b^2."""
-    b = mp.sqrt(square)
-    moment = mp.quad(lambda s: mp.expm1(-((half * s) ** 2) / 2) * mp.cosh(b * s), _panels(b))
-    return moment / power_series(square, 0)
-
-
-def power_series(square: mpf, n: int) -> mpf:
-    """Return ``Int_0^1 s^n cosh(b s) ds`` by b^2."""
-    b = mp.sqrt(square)
-    return mp.quad(lambda s: s**n * mp.cosh(b * s), _panels(b))
-
-
-def _panels(b: mpf) -> list[mpf]:
-    """Return cuts of [0, 1] between which ``cosh(b s)`` grows by a few powers of e."""
-    count = 1 + int(b / 8)
-    return [mp.mpf(k) / count for k in range(count + 1)]
-
-
-def _log_mass(low: mpf, high: mpf) -> mpf:
+    On the side of the tail; the digits that the difference cancels are made up for.
+    """
+    low, high = mp.mpf(low), mp.mpf(high)
     if low + high < 0:
         low, high = -high, -low
     if not low < high:
@@ -226,6 +114,26 @@ def _log_mass(low: mpf, high: mpf) -> mpf:
         mass = (mp.erfc(low / mp.sqrt(2)) - mp.erfc(high / mp.sqrt(2))) / 2
         value = mp.log(mass)
     return +value
+
+
+def narrow(centre: mpf, half: mpf) -> mpf:
+    """Return ``ln(Phi(m + a) - Phi(m - a))`` for centre m and half width a."""
+    with mp.extraprec(4 * mp.prec):
+        low, high = centre - half, centre + half
+    return log_mass(low, high)
+
+
+def low_moments(square: mpf, half: mpf) -> mpf:
+    """Return ``E[exp(-t^2/2)] - 1`` for t on (-a, a) with a density as ``cosh(b t/a)``, by b^2."""
+    b = mp.sqrt(square)
+    moment = mp.quad(lambda s: mp.expm1(-((half * s) ** 2) / 2) * mp.cosh(b * s), [0, 1])
+    return moment / power_series(square, 0)
+
+
+def power_series(square: mpf, n: int) -> mpf:
+    """Return ``Int_0^1 s^n cosh(b s) ds`` by b^2."""
+    b = mp.sqrt(square)
+    return mp.quad(lambda s: s**n * mp.cosh(b * s), [0, 1])
 
 
 def run_excess(
@@ -248,28 +156,29 @@ def run_excess(
     return excess
 
 
-def shares(
-    masses: tuple[Sequence[mpf], Sequence[mpf]],
-    values: tuple[Sequence[mpf], Sequence[mpf]],
-    edge: Sequence[mpf],
-    product: bool,
-) -> tuple[list[mpf], list[mpf]]:
-    """Return what each cell between edges gives to its lower and upper edge, its mean kept."""
-    lower, upper = [mp.zero] * (len(edge) - 1), [mp.zero] * (len(edge) - 1)
-    for mass, value in _pairs(masses, values, product):
-        n = min(max(bisect_right(edge, value) - 1, 0), len(edge) - 2)
-        share = (value - edge[n]) / (edge[n + 1] - edge[n])
-        lower[n] += mass * (1 - share)
-        upper[n] += mass * share
-    return lower, upper
+def binomial(trials: int, odds: mpf) -> list[mpf]:
+    rate = odds / (1 + odds)
+    return [
+        mp.binomial(trials, k) * rate**k * (1 - rate) ** (trials - k) for k in range(trials + 1)
+    ]
 
 
-def _pairs(
-    masses: tuple[Sequence[mpf], Sequence[mpf]],
-    values: tuple[Sequence[mpf], Sequence[mpf]],
-    product: bool,
-) -> Iterator[tuple[mpf, mpf]]:
-    """Yield the mass and the value of each pair."""
-    for p, x in zip(masses[0], values[0], strict=True):
-        for q, y in zip(masses[1], values[1], strict=True):
-            yield p * q, x * y if product else x + y
+def clones_delta(local: mpf, users: int, epsilon: mpf, overlap: mpf | None = None) -> mpf:
+    """Return delta of ``(A + D, C - A + 1 - D)`` against ``(A + 1 - D, C - A + D)``.
+
+    C is the number of n - 1 others that are clones, each with probability ``overlap``, by default
+    ``2 / (e^local + 1)``; A of them are of the first kind, and so is D with probability
+    ``e^local / (e^local + 1)``.
+    """
+    odds, factor = mp.exp(local), mp.exp(epsilon)
+    overlap = 2 / (odds + 1) if overlap is None else overlap
+    gain, loss = odds - factor, factor * odds - 1
+    total = mp.zero
+    for clones, mass in enumerate(binomial(users - 1, overlap / (1 - overlap))):
+        excess = mp.zero
+        # P is above Q only where more than half of the reports are of the first kind.
+        for x in range(clones // 2 + 1, clones + 2):
+            first, second = math.comb(clones, x - 1), math.comb(clones, x)
+            excess += max(gain * first - loss * second, 0)
+        total += mass * excess / (odds + 1) / mp.mpf(2) ** clones
+    return total

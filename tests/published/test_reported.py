@@ -20,7 +20,7 @@ from hockeystick.conversions.published.shuffling import (
 )
 from hockeystick.mechanisms import Clipping
 from hockeystick.numerics.multiprecision import mp
-from tests.precision.shuffled_reports import clones_delta as precise_delta
+from tests.precision.twins import clones_delta as precise_delta
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> float:

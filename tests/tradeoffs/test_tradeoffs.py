@@ -56,7 +56,6 @@ def test_the_route_by_profiles_holds_the_truth_too(mu: float) -> None:
 
 
 def assert_holds(f: hs.tradeoffs.TradeOff, mu: float, width: str, above: str) -> None:
-    """Assert that both ends hold G_mu within relative widths."""
     lower, upper = f.bounds(RATES)
     power = f.power(RATES)
     with mp.workdps(40):

@@ -29,12 +29,11 @@ from hockeystick.privacy_loss import (
     Masses,
     RandomizedResponsePairLoss,
 )
+from tests.precision.twins import responses_delta
 
 
 @dataclass(frozen=True)
 class Listed(CellLoss):
-    """A loss of a few values."""
-
     at: tuple[float, ...]
     log_p: tuple[float, ...]
     error: float = 0.0
@@ -107,18 +106,11 @@ def test_sums_of_atoms_hold_those_in_fifty_digits_to_the_last_place() -> None:
             found = combinations([(loss, runs)], float(draw.uniform(0.1, 3.0)))
             assert found is not None
             at = loss.atoms().loss
-            e = mp.mpf(repr(own))
             # Next to the largest sum, the last place of a sum counts.
             top = sum([mp.mpf(at[-1])] * runs)
             share = float(draw.uniform(0.0, 0.9))
             for epsilon in (float(top) * (1 - 2.0**-51), float(top) * share):
-                truth = mp.fsum(
-                    mp.binomial(runs, k)
-                    * mp.exp(k * e)
-                    / (1 + mp.exp(e)) ** runs
-                    * max(-mp.expm1(mp.mpf(epsilon) - (2 * k - runs) * e), 0)
-                    for k in range(runs + 1)
-                )
+                truth = responses_delta(own, runs, epsilon)
                 log_truth = mp.log(truth) if truth else -mp.inf
                 assert found.lower(epsilon) <= log_truth <= found.upper(epsilon)
 

@@ -1,7 +1,7 @@
 """The lattice: one run on it, transforms and their powers, against plain sums."""
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
@@ -15,13 +15,7 @@ from hockeystick.accountants.prv._discretise import (
     dominated_masses,
     dominating_masses,
 )
-from hockeystick.accountants.prv.lattice import (
-    Discretization,
-    Lattice,
-    compose,
-    natural_step,
-    parts_for,
-)
+from hockeystick.accountants.prv.lattice import compose, natural_step, parts_for
 from hockeystick.accountants.prv.sums import PointMasses, SparseSpectrum, composed_masses
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
@@ -100,21 +94,13 @@ def test_a_transform_errs_by_less_than_is_assumed(size: int, shape: str) -> None
     assert np.linalg.norm(irfft(spectrum, size) - back) <= allowed * np.linalg.norm(back) / 4.0
 
 
-def bell(first: int, points: int, rng: np.random.Generator) -> TiltedMasses:
-    """Return rough masses on some points that add up to 1."""
-    weight = np.exp(-(np.linspace(-3.0, 3.0, points) ** 2)) * rng.uniform(0.5, 1.5, points)
-    weight /= weight.sum()
-    return TiltedMasses(0.0, first, weight, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
-
-
-def both_forms(count: int, rotation: int, size: int = 2**12) -> tuple[SparseSpectrum, PointMasses]:
-    """Return many runs by their few frequencies, and one by one."""
-    one = bell(-7, 40, np.random.default_rng(count))
-    few = composed_masses([(one, count)], size, rotation)
-    assert isinstance(few, SparseSpectrum)
-    spectrum = np.zeros(size // 2 + 1, dtype=complex)
-    spectrum[few.index] = few.value
-    return few, PointMasses(np.roll(irfft(spectrum, size), -rotation), few.round_off)
+def listed(masses: object) -> np.ndarray:
+    if isinstance(masses, PointMasses):
+        return masses.mass
+    assert isinstance(masses, SparseSpectrum)
+    spectrum = np.zeros(masses.size // 2 + 1, dtype=complex)
+    spectrum[masses.index] = masses.value
+    return np.roll(irfft(spectrum, masses.size), -masses.rotation)
 
 
 @pytest.mark.parametrize("first", [0, 1000, 4090, 4096])
@@ -123,7 +109,12 @@ def both_forms(count: int, rotation: int, size: int = 2**12) -> tuple[SparseSpec
 def test_few_frequencies_have_the_sums_of_the_masses_one_by_one(
     first: int, c: float, step: float, inside: float
 ) -> None:
-    few, each = both_forms(5000, 1311)
+    rng = np.random.default_rng(5000)
+    weight = np.exp(-(np.linspace(-3.0, 3.0, 40) ** 2)) * rng.uniform(0.5, 1.5, 40)
+    one = TiltedMasses(0.0, -7, weight / weight.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+    few = composed_masses([(one, 5000)], 2**12, 1311)
+    assert isinstance(few, SparseSpectrum)
+    each = PointMasses(listed(few), few.round_off)
     x = inside * step
     value, error = few.sum_from(first, x, c, step)
     with mp.workdps(30):
@@ -148,47 +139,23 @@ def test_the_norm_of_the_factor_is_bounded(c: float, step: float) -> None:
 TAILS = (-60.0, -60.0)
 
 
-def composed(
-    terms: list[tuple[CellLoss, int]],
-    tilt: float,
-    step: float,
-    discretize: Discretization = dominating_masses,
-    log_outside: float = -40.0,
-) -> Lattice:
-    """Return the composition that dominates, or the one put otherwise."""
-    found = compose(parts_for(terms, tilt, step, TAILS), tilt, log_outside, [discretize])
-    assert found is not None
-    return found[0]
-
-
-def listed(found: Lattice) -> np.ndarray:
-    if isinstance(found.masses, PointMasses):
-        return found.masses.mass
-    assert isinstance(found.masses, SparseSpectrum)
-    spectrum = np.zeros(found.masses.size // 2 + 1, dtype=complex)
-    spectrum[found.masses.index] = found.masses.value
-    return np.roll(irfft(spectrum, found.masses.size), -found.masses.rotation)
-
-
-def masses(one: TiltedMasses) -> np.ndarray:
-    return one.weight.astype(np.longdouble)
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 30])
 def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> None:
     loss, tilt, step = LaplaceLoss(1.0), 1.5, 0.05
-    found = composed([(loss, count)], tilt, step)
-    _, lattice, _ = parts_for([(loss, count)], tilt, step, TAILS)[0]
+    parts = parts_for([(loss, count)], tilt, step, TAILS)
+    both = compose(parts, tilt, -40.0, [dominating_masses])
+    assert both is not None
+    (found,), ((_, lattice, _),) = both, parts
     one = dominating_masses(loss, lattice, tilt)
     exact = np.ones(1, dtype=np.longdouble)
     for _ in range(count):
-        exact = np.convolve(exact, masses(one))
+        exact = np.convolve(exact, one.weight.astype(np.longdouble))
     first = round((found.start - count * one.offset) / found.step)
     size = found.masses.size
     wrapped = np.zeros(size, dtype=np.longdouble)
     places = (np.arange(exact.size) + count * one.first - first) % size
     np.add.at(wrapped, places, exact)
-    assert np.linalg.norm((listed(found) - wrapped).astype(float)) <= found.masses.round_off
+    assert np.linalg.norm((listed(found.masses) - wrapped).astype(float)) <= found.masses.round_off
     outside = (np.arange(exact.size) + count * one.first - first) // size != 0
     assert float(exact[outside].sum()) <= found.mass_error
 
@@ -226,20 +193,10 @@ def test_it_is_as_narrow_as_asked_and_agrees_with_the_other_exact_accountants(
 ) -> None:
     ask = hs.epsilon if question[0] == "epsilon" else hs.delta
     found = ask(plan, question[1], accountant="prv", tolerance=tolerance)
-    assert isinstance(found, hs.Certified)
     other = ask(plan, question[1], tolerance=1e-10)
-    assert isinstance(other, hs.Certified)
     assert found.lower <= other.upper
     assert other.lower <= found.upper
     assert found.relative_width <= tolerance
-
-
-@pytest.mark.parametrize("tolerance", [0, -1, 1e-11, 0.2, float("nan"), "1e-4", None])
-def test_a_tolerance_outside_its_domain_is_refused(tolerance: Any) -> None:
-    with pytest.raises(
-        hs.errors.ParameterError, match=r"tolerance must be a number from 1e-10 to 0\.1"
-    ):
-        hs.epsilon(hs.Gaussian(1), 1e-5, tolerance=tolerance)
 
 
 def test_a_loss_of_which_only_divergences_are_known_is_refused_by_name() -> None:

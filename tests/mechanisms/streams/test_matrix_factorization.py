@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from hockeystick.mechanisms import Encoder
 from hockeystick.mechanisms.streams.sensitivity import Pattern
 
-Matrix = Sequence[Sequence[int]]
+Matrix = Sequence[Sequence[Any]]
 
 
 def patterns(rounds: int, participations: int, separation: int) -> Iterator[tuple[int, ...]]:
-    """Yield all patterns but the empty one."""
     for count in range(1, participations + 1):
         for places in combinations(range(rounds), count):
             if all(b - a >= separation for a, b in pairwise(places)):
@@ -25,12 +24,11 @@ def patterns(rounds: int, participations: int, separation: int) -> Iterator[tupl
 
 
 def gram(matrix: Matrix) -> Any:
-    """Return the inner products of the columns, exactly."""
     columns = np.array(matrix, dtype=object).T
     return columns @ columns.T
 
 
-def by_hand(matrix: Matrix, participations: int, separation: int) -> tuple[int, int]:
+def by_hand(matrix: Matrix, participations: int, separation: int) -> tuple[Any, Any]:
     """Return the largest sums of inner products and of their sizes over all patterns."""
     products = gram(matrix)
     sums = [
@@ -51,7 +49,6 @@ def test_one_participation_is_the_largest_column_exactly() -> None:
 
 
 def matrices(low: int) -> st.SearchStrategy[Matrix]:
-    """Return small matrices of whole numbers."""
     sizes = st.tuples(st.integers(1, 5), st.integers(1, 6))
     return sizes.flatmap(
         lambda size: st.lists(

@@ -7,7 +7,7 @@ import pytest
 
 from hockeystick.mechanisms import BandedInverse, BufferedToeplitz, Encoder, SquareRoot, Toeplitz
 from hockeystick.mechanisms.streams.strategies import Strategy
-from tests.mechanisms.streams.test_matrix_factorization import patterns
+from tests.mechanisms.streams.test_matrix_factorization import by_hand
 
 UNIT = Fraction(1, 2**256)
 BLT = BufferedToeplitz(scales=[0.3, 0.2, 0.01], decays=[0.25, 0.9, 0.999])
@@ -40,15 +40,8 @@ def square_by_hand(diagonals: list[Fraction], participations: int, separation: i
     """Return the largest sum of sizes of inner products over all patterns."""
     rounds = len(diagonals)
     columns = [[Fraction(0)] * j + diagonals[: rounds - j] for j in range(rounds)]
-
-    def product(i: int, j: int) -> Fraction:
-        return sum((a * b for a, b in zip(columns[i], columns[j], strict=True)), Fraction(0))
-
-    products = [[abs(product(i, j)) for j in range(rounds)] for i in range(rounds)]
-    return max(
-        sum((products[i][j] for i in places for j in places), Fraction(0))
-        for places in patterns(rounds, participations, separation)
-    )
+    found: Fraction = by_hand(list(zip(*columns, strict=True)), participations, separation)[1]
+    return found
 
 
 @pytest.mark.parametrize("strategy", [BLT, BISR, SquareRoot(), SquareRoot(5), Toeplitz([1, 0.3])])

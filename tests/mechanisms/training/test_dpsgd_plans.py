@@ -25,7 +25,6 @@ def tutorial(**changes: Any) -> DPSGD:
 
 
 def typical(name: str) -> st.SearchStrategy[float]:
-    """Return a strategy for the typical values of a parameter."""
     low, high = PARAMETERS[name].typical
     return st.integers(int(low), int(high)) if PARAMETERS[name].whole else st.floats(low, high)
 

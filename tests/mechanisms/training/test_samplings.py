@@ -150,6 +150,7 @@ def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
     [
         (lambda: schedules.Linear(0.0), "end must be a finite number > 0"),
         (lambda: schedules.Exponential(float("nan")), "end must be a finite number > 0"),
+        (lambda: schedules.Cyclic(floor=0.0, cycles=1), "floor"),
         (lambda: schedules.Staircase(0.5, 0), "stairs must be an integer"),
         (lambda: schedules.Piecewise([(0, 1.0)]), "segments: steps must be an integer"),
         (lambda: schedules.Piecewise(cast(Any, [1.0])), "pairs of a number of steps and a factor"),

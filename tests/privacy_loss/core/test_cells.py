@@ -29,7 +29,7 @@ from hockeystick.privacy_loss.core.cell_loss import cells_of, log_e2, log_psi
 from hockeystick.privacy_loss.core.mixtures import log_sum, observed_mixture
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, discrete_tradeoff
-from tests.precision.twins import mgf_line
+from tests.precision.twins import mgf_line, worst_share
 
 
 def test_an_order_without_a_moment_is_not_bounded() -> None:
@@ -114,7 +114,6 @@ PARTS = [
 
 
 def gaussians(as_floats: bool = False) -> CellLoss:
-    """Return the mixture of both Gaussians and nothing."""
     kind: Callable[[Fraction], float | Fraction] = float if as_floats else Fraction
     found = observed_mixture([(kind(weight), loss) for weight, loss in PARTS])
     assert found is not None
@@ -126,7 +125,6 @@ def exact(value: Fraction) -> Any:
 
 
 def mean(of_mu: Callable[[Any], Any], of_nothing: Any) -> Any:
-    """Return the mean over the components of a function of mu."""
     pairs = zip(WEIGHTS, MUS, strict=True)
     return exact(NO_INFINITY_MASS) * of_nothing + mp.fsum(
         exact(w) * of_mu(exact(mu)) for w, mu in pairs
@@ -234,31 +232,19 @@ Array = NDArray[np.float64]
 DIGITS = 30
 
 
-@pytest.fixture
-def every_line_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic, "_SHORT", 2)
-    monkeypatch.setattr(atomic, "_FEW_TERMS", 0)
-
-
 def exactly(values: Array) -> list[Any]:
     return [mp.mpf(float(one)) for one in values]
 
 
-def shares(found: tuple[Array, Array, Array], truth: list[Any]) -> list[float]:
-    """Return the true errors over the claimed ones."""
-    return [
-        float(abs(mp.mpc(float(re), float(im)) - exact) / mp.mpf(float(error)))
-        for re, im, error, exact in zip(*found, truth, strict=True)
-    ]
-
-
-@pytest.mark.usefixtures("every_line_is_long")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("of_loss", "of_weight"), [(1e-7, 0.0), (0.0, 1e-7)])
 @pytest.mark.parametrize("tilted", [False, True])
 def test_the_claimed_error_covers_that_of_its_inputs(
-    seed: int, of_loss: float, of_weight: float, tilted: bool
+    seed: int, of_loss: float, of_weight: float, tilted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Every line is long.
+    monkeypatch.setattr(atomic, "_SHORT", 2)
+    monkeypatch.setattr(atomic, "_FEW_TERMS", 0)
     source = random.Random(seed)
     centre = 0.4 if seed < 4 or tilted else -4.0
     loss = np.array([source.gauss(centre, 1.5) for _ in range(8)])
@@ -270,7 +256,7 @@ def test_the_claimed_error_covers_that_of_its_inputs(
     with mp.workdps(DIGITS):
         weight = [mp.exp(one) for one in exactly(log_weight)]
         exact = tilted_line if tilted else mgf_line
-        worst = max(shares(found, exact(exactly(loss), weight, c, step, count)))
+        worst = worst_share(found, exact(exactly(loss), weight, c, step, count))
     assert 0.005 < worst <= 1.0
 
 

@@ -45,14 +45,6 @@ class Twin(NamedTuple):
     draws: int = 300
 
 
-def _norm_least(p: float, noise: float, c: float) -> float:
-    return SampledGaussianLoss(p, noise, True)._norm_bounds(c)[0]
-
-
-def _norm_most(p: float, noise: float, c: float) -> float:
-    return SampledGaussianLoss(p, noise, True)._norm_bounds(c)[1]
-
-
 def _exact_norms(p: float, noise: float, c: float) -> tuple[Any, Any]:
     rate, w, grown = mpf(p), 1 + mpf(c), mp.exp(mpf(c) / mpf(noise) ** 2 / 2)
     return mp.log((1 - rate) ** w + (rate * grown) ** w), w * mp.log1p(rate * (grown - 1))
@@ -79,6 +71,7 @@ def _whole(source: random.Random) -> tuple[Any, ...]:
     return source.randrange(2, 10**6), _log10(source, -9, 9)
 
 
+SIDES = (("below", -1), ("above", 1))
 TWINS = {
     "float, above": Twin(float_up, _exactly, _fraction),
     "float, below": Twin(float_down, _exactly, _fraction, -1),
@@ -108,30 +101,25 @@ TWINS = {
         lambda n, d: mpf(n) / d,
         lambda s: (s.randrange(1, 10**6), 10**6 + s.randrange(10**6)),
     ),
-    "complement, above": Twin(
-        lambda p: complement_bounds(p)[1],
-        lambda p: mp.log(1 - mpf(p.numerator) / p.denominator),
-        lambda s: (Fraction(s.randrange(1, 10**18), 10**18),),
-    ),
-    "complement, below": Twin(
-        lambda p: complement_bounds(p)[0],
-        lambda p: mp.log(1 - mpf(p.numerator) / p.denominator),
-        lambda s: (Fraction(s.randrange(1, 10**18), 10**18),),
-        -1,
-    ),
-    "norm, above": Twin(
-        _norm_most,
-        lambda *given: _exact_norms(*given)[1],
-        lambda s: (_log10(s, -5, -0.1), _log10(s, -0.5, 0.5), _log10(s, -1, 2)),
-        draws=100,
-    ),
-    "norm, below": Twin(
-        _norm_least,
-        lambda *given: _exact_norms(*given)[0],
-        lambda s: (_log10(s, -5, -0.1), _log10(s, -0.5, 0.5), _log10(s, -1, 2)),
-        -1,
-        100,
-    ),
+    **{
+        f"complement, {name}": Twin(
+            lambda p, k=k: complement_bounds(p)[k],
+            lambda p: mp.log(1 - mpf(p.numerator) / p.denominator),
+            lambda s: (Fraction(s.randrange(1, 10**18), 10**18),),
+            side,
+        )
+        for k, (name, side) in enumerate(SIDES)
+    },
+    **{
+        f"norm, {name}": Twin(
+            lambda p, noise, c, k=k: SampledGaussianLoss(p, noise, True)._norm_bounds(c)[k],
+            lambda *given, k=k: _exact_norms(*given)[k],
+            lambda s: (_log10(s, -5, -0.1), _log10(s, -0.5, 0.5), _log10(s, -1, 2)),
+            side,
+            100,
+        )
+        for k, (name, side) in enumerate(SIDES)
+    },
     "Skellam": Twin(
         lambda v, shift, c: SkellamLoss(v, shift).cgf_upper(c),
         _skellam_upper,

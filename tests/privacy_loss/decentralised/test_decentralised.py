@@ -34,14 +34,12 @@ def resistance(graph: Graph, colluders: Iterable[int], ratio: Any) -> Any:
     return max(inverse[place, place] for place in range(len(honest)))
 
 
-def ends(plan: hs.Mechanism) -> tuple[float, float]:
+def mus(plan: hs.Mechanism) -> tuple[float, float]:
     """Return mu of the Gaussian mechanisms below and above."""
     loss = dominating_pair(plan).removing
-    if loss is None:
-        return 0.0, 0.0
-    if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.attained).mu, cast(GaussianLoss, loss.dominating).mu
-    return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
+    pair = (loss.attained, loss.dominating) if isinstance(loss, DominatedLoss) else (loss, loss)
+    low, high = (0.0 if one is None else cast(GaussianLoss, one).mu for one in pair)
+    return low, high
 
 
 @pytest.mark.parametrize("ratio", [1e-300, 1e-12, 0.3, 17.0, 1e12, 1e18, 1e300])
@@ -63,27 +61,27 @@ def test_the_ends_hold_for_any_ratio(graph: Graph, colluders: frozenset[int], ra
 
 
 def test_the_complete_graph_has_a_closed_form() -> None:
-    low, high = ends(GOPA(0.4, 2.0, Graph.complete(100)))
+    low, high = mus(GOPA(0.4, 2.0, Graph.complete(100)))
     assert low == high == pytest.approx(0.254900000776464618932461414462, rel=1e-15)
-    fewer = ends(GOPA(0.4, 2.0, Graph.complete(120), colluders=range(0, 120, 6)))
+    fewer = mus(GOPA(0.4, 2.0, Graph.complete(120), colluders=range(0, 120, 6)))
     assert fewer == (low, high)
 
 
 def test_parties_without_honest_neighbours_have_their_own_noise_alone() -> None:
     star = Graph(5, [(0, 1), (0, 2), (0, 3), (0, 4)])
-    assert ends(GOPA(2.0, 50.0, star, colluders=[0])) == (0.5, 0.5)
-    assert ends(GOPA(2.0, 50.0, Graph(3))) == (0.5, 0.5)
-    assert ends(GOPA(2.0, 0.0, star)) == (0.5, 0.5)
+    assert mus(GOPA(2.0, 50.0, star, colluders=[0])) == (0.5, 0.5)
+    assert mus(GOPA(2.0, 50.0, Graph(3))) == (0.5, 0.5)
+    assert mus(GOPA(2.0, 0.0, star)) == (0.5, 0.5)
 
 
 def test_infinite_pairwise_noise_leaves_the_sums_of_the_parts() -> None:
     graph = Graph(7, [(0, 1), (1, 2), (3, 4), (4, 5), (5, 6)])
-    low, high = ends(GOPA(0.5, math.inf, graph))
+    low, high = mus(GOPA(0.5, math.inf, graph))
     assert low == high == pytest.approx(2 / math.sqrt(3), rel=1e-15)
-    near = ends(GOPA(0.5, 1e5, graph))
+    near = mus(GOPA(0.5, 1e5, graph))
     assert low <= near[1]
     assert near[0] == pytest.approx(low, rel=1e-9)
-    assert ends(GOPA(0.5, math.inf, Graph.complete(5), [1]))[0] == 1.0
+    assert mus(GOPA(0.5, math.inf, Graph.complete(5), [1]))[0] == 1.0
 
 
 Matrix = list[list[int]]
@@ -173,10 +171,10 @@ STEPS: dict[str, Any] = {"step_size": 0.5, "smoothness": 2.0}
 
 
 def test_a_record_is_covered_by_its_own_and_all_later_steps() -> None:
-    low, high = ends(hs.mechanisms.NoisyIterations(10.0, 1000, 901, **STEPS))
+    low, high = mus(hs.mechanisms.NoisyIterations(10.0, 1000, 901, **STEPS))
     assert high == pytest.approx(2 / (10 * math.sqrt(100)), rel=1e-15)
     assert low == pytest.approx(2 / (10 * math.sqrt(1000)), rel=1e-15)
-    assert ends(hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(
+    assert mus(hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(
         0.2, rel=1e-15
     )
 
@@ -184,11 +182,11 @@ def test_a_record_is_covered_by_its_own_and_all_later_steps() -> None:
 def test_a_record_that_is_zeroed_moves_half_as_far() -> None:
     replaced = hs.mechanisms.NoisyIterations(10.0, 50, 7, **STEPS)
     zeroed = hs.mechanisms.NoisyIterations(5.0, 50, 7, **STEPS, adjacency="zero-out")
-    assert ends(replaced) == ends(zeroed)
+    assert mus(replaced) == mus(zeroed)
 
 
 def test_the_first_record_is_exact() -> None:
-    assert ends(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
+    assert mus(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
     found = hs.epsilon(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS), 1e-6)
     same = hs.epsilon(hs.Gaussian(5.0), 1e-6)
     assert (found.lower, found.upper) == (same.lower, same.upper)
@@ -201,14 +199,14 @@ def test_no_quadratic_losses_after_the_record_cost_more_than_the_bound(shrink: f
         signal, variance = 1.0, 1.0
         for _ in range(later):
             signal, variance = shrink * signal, shrink**2 * variance + 1.0
-        bound = ends(hs.mechanisms.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
+        bound = mus(hs.mechanisms.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
         assert signal / math.sqrt(variance) <= bound * (1 + 1e-12)
     assert signal / math.sqrt(variance) > 0.99 * bound or shrink < 1.0
 
 
 @pytest.mark.parametrize("distance", [1, 3, 9])
 def test_on_the_ring_the_distance_decides(distance: int) -> None:
-    low, high = ends(hs.mechanisms.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
+    low, high = mus(hs.mechanisms.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
     assert high == pytest.approx(0.5 / math.sqrt(distance), rel=1e-15)
     assert low == pytest.approx(0.5 / 3.0, rel=1e-15)
 
@@ -257,8 +255,8 @@ def test_on_a_path_the_far_end_is_solved_for_and_the_papers_bound_fails() -> Non
     bound = papers_bound(path, 7, 0, 7)
     assert float(bound) == pytest.approx(8.544014490648578e-06, rel=1e-12)
     assert truth(messages(path, 7, {0}), 7) == 1
-    assert ends(GossipAveraging(1.0, path, 7, 7, [0])) == (1.0, 1.0)
+    assert mus(GossipAveraging(1.0, path, 7, 7, [0])) == (1.0, 1.0)
     # Also for who does not use its own value: after enough rounds it is solved for as well.
     assert truth(messages(path, 8, {0}, own=False), 7) == 1
     assert papers_bound(path, 8, 0, 7) < Fraction(1, 4000)
-    assert ends(GossipAveraging(1.0, path, 6, 7, [0])) == (0.0, 0.0)
+    assert mus(GossipAveraging(1.0, path, 6, 7, [0])) == (0.0, 0.0)

@@ -6,51 +6,28 @@ from fractions import Fraction
 import pytest
 
 import hockeystick as hs
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import GaussianLoss, ObservedMixtureLoss, dominating_pair
 from hockeystick.privacy_loss.federated import RevealedRoundLoss
-
-STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
-PLAN = hs.federated.RevealedRound(STEP**20, Fraction(1, 10))
+from tests.precision.twins import sampled_gaussian_cumulant
 
 
-def sampled_moment(order: int, noise: float, rate: str) -> mpf:
-    """E_P[e^(c L)] of one removing run, c = order - 1: a binomial sum."""
-    q, mu = mp.mpf(rate), 1 / mp.mpf(noise)
-    terms = (
-        mp.binomial(order, k) * (1 - q) ** (order - k) * q**k * mp.exp((k * k - k) * mu * mu / 2)
-        for k in range(order + 1)
-    )
-    return mp.fsum(terms)
-
-
-def loss_of(plan: hs.federated.RevealedRound) -> RevealedRoundLoss:
-    loss = dominating_pair(plan).removing
+@pytest.mark.parametrize(
+    ("noise", "steps", "rate", "order"),
+    # The last is beyond what floats can raise: the exponent and the logarithm of the rate.
+    [(2.0, 20, "0.1", 2), (2.0, 20, "0.1", 40), (0.5, 4, "1e-300", 60)],
+)
+def test_the_bound_is_the_moment_of_a_coin_and_all_runs_rounded_up(
+    noise: float, steps: int, rate: str, order: int
+) -> None:
+    run = hs.PoissonSubsampled(hs.Gaussian(noise), 0.1) ** steps
+    loss = dominating_pair(hs.federated.RevealedRound(run, Fraction(rate))).removing
     assert isinstance(loss, RevealedRoundLoss)
-    return loss
-
-
-@pytest.mark.parametrize("order", [2, 40])
-def test_the_bound_is_the_moment_of_a_coin_and_all_runs_rounded_up(order: int) -> None:
-    loss = loss_of(PLAN)
     with mp.workdps(40):
-        inner = sampled_moment(order, 2.0, "0.1") ** 20
-        truth = mp.log(1 + (inner - 1) / 10)
+        inner = steps * sampled_gaussian_cumulant(0.1, noise, order)
+        truth = mp.log1p(mp.expm1(inner) * mp.mpf(rate))
     assert truth <= loss.bound(order - 1.0) <= float(truth) * (1 + 1e-12)
     assert loss.cgf_estimate(order - 1.0).value == pytest.approx(float(truth), rel=1e-9)
-
-
-def test_beyond_what_floats_can_raise_the_bound_is_the_exponent_and_the_logarithm_of_the_rate() -> (
-    None
-):
-    loss = loss_of(
-        hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(0.5), 0.1) ** 4, 1e-300)
-    )
-    with mp.workdps(40):
-        inner = sampled_moment(60, 0.5, "0.1") ** 4
-        truth = mp.log(1 + (inner - 1) * mp.mpf("1e-300"))
-    assert truth <= loss.bound(59.0) <= float(truth) * (1 + 1e-12)
-    assert loss.cgf_estimate(59.0).value == pytest.approx(float(truth), rel=1e-9)
 
 
 def test_gaussians_are_one_gaussian_and_exact() -> None:

@@ -24,7 +24,6 @@ from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
 
 
 def moment(epsilon: float, c: float) -> Any:
-    """Return K by its definition, at mpmath's precision."""
     e = mp.mpf(epsilon)
     plus = 1 / (1 + mp.exp(-e))
     return mp.log(plus * mp.exp(c * e) + (1 - plus) * mp.exp(-c * e))
@@ -78,12 +77,6 @@ def selection(scores: Any, epsilon: float) -> Any:
     return [one / mp.fsum(weight) for one in weight]
 
 
-def stick(p: Any, q: Any, epsilon: float) -> Any:
-    """Return the hockey-stick divergence of two lists of probabilities."""
-    grown = mp.exp(epsilon)
-    return mp.fsum(max(a - grown * b, 0) for a, b in zip(p, q, strict=True))
-
-
 def single_run(loss: Any, end: float, c: Any) -> Any:
     """Return K of the two outcomes of loss t and t - e."""
     e, t = mp.mpf(end), mp.mpf(loss)
@@ -102,7 +95,8 @@ def test_two_candidates_attain_the_profile_at_each_epsilon(epsilon: float, share
         gap = 2 * mp.log(likely / (1 - likely)) / e
         p, q = selection([gap, 0], epsilon), selection([gap - 1, 1], epsilon)
         truth = BoundedRangeLoss(epsilon).delta(at)
-        assert abs(stick(p, q, at) - truth) <= truth * mp.mpf(10) ** -12
+        attained = mp.fsum(max(a - mp.exp(at) * b, 0) for a, b in zip(p, q, strict=True))
+        assert abs(attained - truth) <= truth * mp.mpf(10) ** -12
         assert BoundedRangeLoss(epsilon).delta(at, 1) > truth
         assert BoundedRangeLoss(epsilon).delta(at, -1) < truth
 
@@ -185,11 +179,6 @@ def test_concentration_is_a_parabola(c: float) -> None:
     assert curvature == 0.6
 
 
-def loss_of(scale: float) -> ProfileLoss:
-    f = LaplaceTradeOff(scale)
-    return ProfileLoss(f.forward, f.backward)
-
-
 @pytest.mark.parametrize("c", [1e-6, 0.01, 1.0, 9.0, 100.0, 1e4])
 @pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
 def test_the_moments_are_above_and_next_to_those_of_the_laplace_mechanism(
@@ -199,7 +188,8 @@ def test_the_moments_are_above_and_next_to_those_of_the_laplace_mechanism(
         size, a = 1 / mp.mpf(scale), mp.mpf(c) + 1
         moment = a / (2 * a - 1) * mp.exp(c * size) + c / (2 * a - 1) * mp.exp(-a * size)
         truth = mp.log(moment)
-        found = loss_of(scale).bound(c)
+        f = LaplaceTradeOff(scale)
+        found = ProfileLoss(f.forward, f.backward).bound(c)
         assert found >= truth
         assert found <= truth * (1 + mp.mpf(10) ** -4)
 

@@ -1,8 +1,8 @@
 """Masses of losses of Gaussian noise and of its mixtures, against error functions by mpmath."""
 
-import itertools
 import math
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,10 @@ from hockeystick.privacy_loss.core.symmetrized import JoinedLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges, log_masses
 from hockeystick.privacy_loss.noise import gaussian_mixture
 from hockeystick.privacy_loss.noise.gaussian import DisplacedGaussianLoss
-from hockeystick.privacy_loss.noise.score_sums import _one, losses_of_sums, score_sums
+from hockeystick.privacy_loss.noise.score_sums import _one, _unit, losses_of_sums, score_sums
+from tests.precision.twins import log_mass
 
 positions = st.one_of(st.floats(-40, 40), st.floats(-1, 1), st.floats(-300, 300))
-
-
-def log_mass(low: Any, high: Any) -> Any:
-    """Return ``ln(Phi(high) - Phi(low))`` by error functions of mpmath."""
-    low, high = mp.mpf(low), mp.mpf(high)
-    if high <= 0:
-        low, high = -high, -low
-    root = mp.sqrt(2)
-    if low < 0:
-        return mp.log((mp.erf(high / root) - mp.erf(low / root)) / 2)
-    beyond = mp.erfc(high / root) if mp.isfinite(high) else mp.zero
-    return mp.log((mp.erfc(low / root) - beyond) / 2)
 
 
 @given(positions, st.floats(-9, 1.3))
@@ -125,17 +114,6 @@ def test_the_joined_loss_has_the_profile_of_the_worst_vectors_of_a_disc(
     assert above.sum() + share == pytest.approx(worst, rel=1e-3)
 
 
-def by_enumeration(own: np.ndarray, other: np.ndarray, steps: int, times: int) -> np.ndarray:
-    """Return the mean over all sets of steps of the distribution of the sum, one set at a time."""
-    found, sets = np.zeros(steps * (own.size - 1) + 1), 0
-    for chosen in itertools.combinations(range(steps), times):
-        whole = np.ones(1)
-        for step in range(steps):
-            whole = np.convolve(whole, own if step in chosen else other)
-        found, sets = found + whole, sets + 1
-    return found / sets
-
-
 def test_the_score_of_a_step_has_the_masses_of_its_intervals() -> None:
     """Edges are found again, by solving for the outputs whose score is half way."""
     noise, rate, unit = 0.9, 0.2, 0.05
@@ -153,26 +131,18 @@ def test_the_score_of_a_step_has_the_masses_of_its_intervals() -> None:
 
 
 @pytest.mark.parametrize(("steps", "times"), [(4, 2), (5, 3)])
-def test_sums_are_distributed_as_over_all_sets_of_steps(steps: int, times: int) -> None:
-    sums = score_sums(1.3, steps, times)
+def test_sums_are_distributed_as_of_so_many_steps_of_either_kind(steps: int, times: int) -> None:
+    sums, unit = score_sums(1.3, steps, times), _unit(1.3, steps, times / steps)
     assert sums is not None
-    unit_pair = _parts(1.3, steps, times)
-    for found, known in zip(sums, unit_pair, strict=True):
+    assert unit is not None
+    single = [_one(1.3, times / steps, unit, side) for side in (1.0, -1.0)]
+    size = max(one.first + one.mass.size for one in single)
+    own, other = (np.pad(one.mass, (one.first, size - one.first - one.mass.size)) for one in single)
+    for found, with_it in zip(sums, (times, 0), strict=True):
+        known = reduce(np.convolve, [own] * with_it + [other] * (steps - with_it))
         there = known[found.first : found.first + found.mass.size]
         assert found.mass == pytest.approx(there, rel=1e-9, abs=1e-55)
         assert known.sum() - there.sum() <= found.lost + 1e-12
-
-
-def _parts(noise: float, steps: int, times: int) -> tuple[np.ndarray, np.ndarray]:
-    from hockeystick.privacy_loss.noise.score_sums import _unit
-
-    rate = times / steps
-    unit = _unit(noise, steps, rate)
-    assert unit is not None
-    single = [_one(noise, rate, unit, side) for side in (1.0, -1.0)]
-    size = max(one.first + one.mass.size for one in single)
-    own, other = (np.pad(one.mass, (one.first, size - one.first - one.mass.size)) for one in single)
-    return by_enumeration(own, other, steps, times), by_enumeration(other, other, steps, times)
 
 
 @pytest.mark.parametrize("removing", [True, False])

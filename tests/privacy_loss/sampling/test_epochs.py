@@ -24,7 +24,6 @@ from hockeystick.privacy_loss.bounds.shifted_interpolation import (
 from hockeystick.privacy_loss.sampling.random_allocation import allocated
 from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _masses
 from hockeystick.privacy_loss.training import _probability_alone
-from tests.precision import twins as twin
 
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
 BACK = Shifts(0, 2)
@@ -219,7 +218,6 @@ def test_what_is_unlikely_is_counted_with_what_is_larger() -> None:
 
 @cache
 def delta(noise: float, steps: int, epsilon: float, removing: bool, runs: int = 1) -> Interval:
-    """Return delta of one direction of so many epochs."""
     return PRV().delta_of(((AllocationLoss(noise, steps, 1, removing), runs),), epsilon)
 
 
@@ -255,10 +253,14 @@ def test_the_kernels_agree_with_every_pair_one_by_one(product: bool, same: bool)
     ends = (x[0] * y[0], x[-1] * y[-1]) if product else (x[0] + y[0], x[-1] + y[-1])
     node = np.geomspace(ends[0] * 0.99, ends[1] * 1.01, 23)
     given = ((p, q), (x, y), first, last, node, same, product)
-    masses, values = (p.tolist(), q.tolist()), (x.tolist(), y.tolist())
-    expected = twin.shares(masses, values, node.tolist(), product)
-    for found, truth in zip(doubling.shares(*given), expected, strict=True):
-        assert found == pytest.approx(list(map(float, truth)), rel=1e-11)
+    masses = np.outer(p, q).ravel()
+    values = (np.multiply if product else np.add).outer(x, y).ravel()
+    # What each cell gives to its lower and upper end, its mean kept.
+    cell = np.searchsorted(node, values, side="right") - 1
+    share = (values - node[cell]) / np.diff(node)[cell]
+    for found, part in zip(doubling.shares(*given), (1.0 - share, share), strict=True):
+        truth = np.bincount(cell, masses * part, node.size - 1)
+        assert found == pytest.approx(truth, rel=1e-11)
 
 
 def test_the_printed_root_is_below_what_examples_that_are_clipped_one_by_one_lose() -> None:

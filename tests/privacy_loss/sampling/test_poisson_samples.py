@@ -95,7 +95,6 @@ each_side = pytest.mark.parametrize("removing", [True, False], ids=["removing", 
 
 
 def exponential(start: float, end: float, steps: int) -> Levels:
-    """Return noises that fall by the same factor in each step."""
     return levels_of(tuple((start * (end / start) ** np.linspace(0.0, 1.0, steps)).tolist()))
 
 

@@ -16,24 +16,12 @@ from hockeystick.privacy_loss.sampling.sampled_gaussian import (
     NearSampledGaussianLoss,
     SampledGaussianTailSplit,
 )
+from tests.precision.twins import sampled_gaussian_cumulant
 
 RATES: tuple[float | Fraction, ...] = (
     *(1e-305, 1e-40, 1e-20, 1e-6, 0.1, 0.5, 0.99, 1.0 - 2.0**-52),
     Fraction(256, 60_000),
 )
-
-
-def removing_cumulant(rate: float | Fraction, noise: float, order: int) -> Any:
-    """Return K(order - 1) of removing, by the binomial sum for integer orders."""
-    with mp.workdps(60 + 2 * order):
-        p, mu = exact(rate), reciprocal(noise)
-        terms = [
-            mp.binomial(order, k)
-            * ((1 - p) ** (order - k) * p**k)
-            * mp.expm1(k * (k - 1) * mu**2 / 2)
-            for k in range(2, order + 1)
-        ]
-        return mp.log1p(mp.fsum(terms))
 
 
 @pytest.mark.parametrize("rate", RATES, ids=str)
@@ -43,7 +31,8 @@ def test_the_cumulant_at_integer_orders_is_the_binomial_sum_within_its_error(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing=True)
     for order in (2, 5, 40):
-        found, truth = loss.cgf_bounds(order - 1.0), removing_cumulant(rate, noise, order)
+        found = loss.cgf_bounds(order - 1.0)
+        truth = sampled_gaussian_cumulant(rate, noise, order)
         with mp.workdps(40):
             assert abs(mp.mpf(found.midpoint) - truth) <= found.radius
         if not loss.out_of_range and noise > 0.1:  # at 0.1 the convex bound may stand in
@@ -97,13 +86,6 @@ def test_what_no_float_can_hold_is_infinite_and_never_nan(noise: float, order: f
         hs.convert(hs.PoissonSubsampled(hs.Gaussian(noise), 0.05), hs.RenyiDP, orders=[order])
 
 
-def jumps_of(rate: float | Fraction, noise: float, threshold: float) -> SampledGaussianTailSplit:
-    """Return what ``losses`` itself takes apart above a threshold."""
-    jumps = SampledGaussianLoss(rate, noise, removing=True).tail_split(threshold)
-    assert jumps is not None
-    return jumps
-
-
 def split_at(rate: float, noise: float, edge: float, width: float) -> SampledGaussianTailSplit:
     """Return what is split by a window of one's own."""
     loss = SampledGaussianLoss(rate, noise, removing=True)
@@ -146,7 +128,8 @@ def test_the_upper_bound_of_the_bulk_counts_the_errors_of_its_sums(
 def test_the_share_of_large_losses_is_never_above_its_bound(
     rate: float, noise: float, threshold: float, c: float, y: float, share: float, slack: float
 ) -> None:
-    jumps = jumps_of(rate, noise, threshold)
+    jumps = SampledGaussianLoss(rate, noise, removing=True).tail_split(threshold)
+    assert jumps is not None
     assert share <= -jumps.decay(c).exponent(y) <= share + slack
 
 

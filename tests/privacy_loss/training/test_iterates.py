@@ -2,14 +2,14 @@
 
 import math
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
 from hockeystick.privacy_loss.training import SampledIterates
+from tests.privacy_loss.decentralised.test_decentralised import mus
 
 FULL: dict[str, Any] = {"examples": 100, "step_size": 0.1, "smoothness": 10.0}
 CYCLE: dict[str, Any] = {"batch_size": 10, **FULL}
@@ -18,14 +18,6 @@ MNIST: dict[str, Any] = {"examples": 60_000, "batch_size": 1500, "step_size": 0.
 
 def last(noise: float, steps: int, **numbers: Any) -> hs.Mechanism:
     return hs.mechanisms.LastIterate(noise, steps, **numbers)
-
-
-def mus(plan: hs.Mechanism) -> tuple[float, float]:
-    loss = dominating_pair(plan).removing
-    if isinstance(loss, DominatedLoss):
-        below = cast(GaussianLoss | None, loss.attained)
-        return below.mu if below else 0.0, cast(GaussianLoss, loss.dominating).mu
-    return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
 
 
 @pytest.mark.parametrize("convexity", [0.0, 0.1, 3.0, 10.0])

@@ -224,10 +224,6 @@ def _log_phi(x: Any) -> Any:
     return mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2) if x > 0 else mp.log(_phi(x))
 
 
-def _erfcx(x: Any) -> Any:
-    return mp.erfc(x) * mp.exp(x * x)
-
-
 def around(source: random.Random) -> float:
     return source.uniform(-37, 37) if source.random() < 0.7 else source.gauss(0, 0.01)
 
@@ -236,14 +232,10 @@ def upward(source: random.Random) -> float:
     return float(10 ** source.uniform(-10, 5)) - 1.0 * (source.random() < 0.3)
 
 
-def downward(source: random.Random) -> float:
-    return source.uniform(-1e4, 8)
-
-
 FUNCTIONS: dict[str, tuple[Any, Any, Callable[[random.Random], float]]] = {
     "ndtr": (special.ndtr, _phi, around),
-    "log_ndtr": (special.log_ndtr, _log_phi, downward),
-    "erfcx": (special.erfcx, _erfcx, upward),
+    "log_ndtr": (special.log_ndtr, _log_phi, lambda source: source.uniform(-1e4, 8)),
+    "erfcx": (special.erfcx, lambda x: mp.erfc(x) * mp.exp(x * x), upward),
 }
 
 

@@ -1,7 +1,5 @@
 """C_p(G_mu) against known values and its own definition in many digits."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -10,11 +8,6 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
 
 RATES = np.array([1e-280, 1e-12, 1e-4, 0.1, 0.3, 0.5, 0.7, 0.9, 0.9999, 1 - 1e-12])
-
-
-def quantile(log_rate: Any, guess: Any, tolerance: float) -> Any:
-    """Return the x with ``ln Phi(x)`` as given, in many digits."""
-    return mp.findroot(lambda x: mp.log(mp.ncdf(x)) - log_rate, guess, tol=tolerance)
 
 
 @pytest.mark.parametrize("mu", [0.01, 1.0, 4.0])
@@ -61,6 +54,8 @@ def test_next_to_one_the_relative_digits_stay(mu: float, rate: float) -> None:
             # 1 - f_p at each end lies on either side of the rest.
             for end, side in ((lower[k], 1), (upper[k], -1)):
                 goal = mp.log(mp.mpf(end))
-                x = quantile(goal, -mp.sqrt(-2 * goal), 1e-90)
+                x = mp.findroot(
+                    lambda x, goal=goal: mp.log(mp.ncdf(x)) - goal, -mp.sqrt(-2 * goal), tol=1e-90
+                )
                 hit = p * mp.ncdf(x + m) + (1 - p) * mp.mpf(end)
                 assert side * (mp.mpf(rest[k]) - hit) >= 0

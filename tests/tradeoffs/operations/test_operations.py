@@ -124,7 +124,6 @@ def test_the_sum_of_the_weights_widens_the_ends() -> None:
 
 
 def by_profile(mu: float) -> hs.tradeoffs.TradeOff:
-    """Return G_mu, whose kind is not seen."""
     return ProfileTradeOff((GaussianProfile(mu), GaussianProfile(mu)))
 
 
@@ -190,7 +189,6 @@ def test_a_dent_between_the_points_of_any_coarse_grid_is_found() -> None:
 
 
 def assert_holds(ends: Any, truth: Any, width: float = 1e-6) -> None:
-    """Assert that ends hold the truth within a relative width."""
     assert ends.lower <= truth <= ends.upper
     assert ends.upper - ends.lower <= width * truth
 

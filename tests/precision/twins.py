@@ -41,7 +41,7 @@ def mgf_line(
     return [mp.fsum(w * (mp.expm1(z * x) - z * x + z * e2(-x)) for x, w in pairs) for z in points]
 
 
-def small_part(
+def bulk_part(
     loss: Sequence[mpf], weight: Sequence[mpf], large: Sequence[mpf], small: Sequence[mpf], c: float
 ) -> mpf:
     """Return ``A(c) - 1 = E[(1 - W) (exp(c L) - 1)] - E[W]``."""

@@ -17,10 +17,10 @@ from hockeystick.accountants.prv._window import _coarsen, window
 from hockeystick.accountants.prv.lattice import Bulk
 from hockeystick.accountants.prv.sums import (
     SplitMasses,
-    absolute_error_of_large,
     combinations,
     convolved,
     split_masses_of,
+    tail_absolute_error,
 )
 from hockeystick.privacy_loss import CellLoss, RandomizedResponsePairLoss, dominating_pair
 
@@ -192,7 +192,7 @@ def test_errors_of_either_part_change_the_mass_by_no_more_than_is_said(
         float(each.weight.sum()) ** runs - float(each.weight[:LARGE].sum()) ** runs
         for each in (one, moved)
     ]
-    allowed = absolute_error_of_large(split_masses([(replace(one, absolute_errors=offs), runs)]))
+    allowed = tail_absolute_error(split_masses([(replace(one, absolute_errors=offs), runs)]))
     assert 0.1 * allowed < abs(masses[1] - masses[0]) <= allowed
 
 

@@ -16,7 +16,6 @@ from typing import Final
 
 from hockeystick.errors import ParameterError
 
-_A_FILE: Final = "the path of a file"
 _FREE: Final = "one that no other run has open, in this process or another one"
 _LOCKING: Final = "on a file system that locks files, so that no other process writes there"
 _LOCKED: Final = weakref.WeakSet[FileIO]()
@@ -31,7 +30,7 @@ def check_path(path: str | os.PathLike[str], name: str) -> None:
     except ValueError:
         found = False
     if not found:
-        raise ParameterError(name, os.fspath(path), _A_FILE)
+        raise ParameterError(name, os.fspath(path), "the path of a file")
 
 
 def locked(path: str | os.PathLike[str], name: str, mode: int = 0o666) -> FileIO:

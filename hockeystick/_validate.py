@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MAX_COUNT: Final = 10**15
 # The usual ones first: whether a class is a Real takes a search.
 _NUMBERS = (float, int, numbers.Real, Decimal)
-_Value = TypeVar("_Value")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -110,23 +109,21 @@ PARAMETERS: Final[Mapping[str, Domain]] = MappingProxyType(
 
 def real(name: str, value: object, domain: Domain | None = None) -> float:
     """Return the value as a float, or raise if it is outside the domain (by default the name's)."""
-    domain = domain or PARAMETERS[name]
-    if not domain.contains(value):
-        raise ParameterError(name, value, domain.allowed)
+    domain, given = domain or PARAMETERS[name], one(name, value, domain)
     try:
-        number = float(value)
+        number = float(given)
     except OverflowError:
         number = math.inf
-    if number != value and (number == 0 or math.isinf(number)):
+    if number != given and (number == 0 or math.isinf(number)):
         raise ParameterError(name, value, f"{domain.allowed}, within the range of a float")
     return number + 0.0  # turns -0.0 into 0.0
 
 
-def one(name: str, value: _Value) -> _Value:
-    """Return one value, exact numbers as they are, or raise if it is outside the name's domain."""
-    domain, given = PARAMETERS[name], value
-    if not domain.contains(given):
-        raise ParameterError(name, given, domain.allowed)
+def one(name: str, value: Any, domain: Domain | None = None) -> Any:
+    """Return a number as it is, or raise if it is outside the domain (by default the name's)."""
+    domain = domain or PARAMETERS[name]
+    if not domain.contains(value):
+        raise ParameterError(name, value, domain.allowed)
     return value
 
 
@@ -156,10 +153,7 @@ def reals(name: str, values: Any, domain: Domain) -> tuple[float, ...]:
 
 
 def count(name: str, value: object, domain: Domain | None = None) -> int:
-    domain = domain or PARAMETERS[name]
-    if not domain.contains(value):
-        raise ParameterError(name, value, domain.allowed)
-    return int(value)
+    return int(one(name, value, domain))
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:

@@ -9,8 +9,6 @@ from decimal import Decimal
 from typing import Final
 
 _LISTED: Final = re.compile(r"'([^']+)'")
-
-
 # What papers and other libraries call parameters and neighbours.
 _ALIASES: Final = {
     "noise_multiplier": ("sigma", "z", "noise"),
@@ -96,7 +94,6 @@ class ParameterError(HockeystickError, ValueError):
         self._names = tuple(names)
 
     def __str__(self) -> str:
-        """Return what is wrong, and which of the texts that are allowed is near."""
         listed = (*_LISTED.findall(self.allowed), *self._names)
         text = f"{self.name} must be {self.allowed}; got {_shown(self.value)}"
         return text + hint(self.value, listed)

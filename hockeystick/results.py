@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from importlib import import_module
@@ -18,8 +18,7 @@ from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.numerics.numerals import (
     at_least,
     at_most,
-    digits_held,
-    formatted_up,
+    formatted,
     headline,
     interval,
     is_mpf,
@@ -45,7 +44,7 @@ _WHERE: Final = {
 }
 
 _Kind = TypeVar("_Kind", bound=type)
-_Row = TypeVar("_Row")
+_Row = TypeVar("_Row", bound=Any)
 
 
 def no_number(kind: _Kind) -> _Kind:
@@ -112,14 +111,15 @@ class _Answer(ABC):
     @property
     @abstractmethod
     def _said(self) -> tuple[str, str]:
-        """The number to quote behind a sign, and what is proven of it."""
+        """The number to quote, rounded up, and what is proven of it."""
 
     def _words(self) -> tuple[str, str]:
         """Return the number to quote and at what it holds; and what is proven, and who says so."""
         at = "" if self.at is None else f" at {_WHERE[self.quantity][0]} = {plain(self.at)}"
         number, proven = self._said
+        sign = "" if number.startswith("~") else "= "
         source = ", ".join(filter(None, (self.accountant, self.adjacency)))
-        return f"{self.quantity} {number}{at}", f"{proven}; {source}"
+        return f"{self.quantity} {sign}{number}{at}", f"{proven}; {source}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -193,7 +193,7 @@ class Certified(_Answer):
 
     def __format__(self, spec: str) -> str:
         """Return ``upper``, rounded up, in a format such as ".3f"; without one, ``str(answer)``."""
-        return formatted_up(self.upper, spec) if spec else str(self)
+        return formatted(self.upper, spec) if spec else str(self)
 
     @property
     def width(self) -> float:
@@ -215,20 +215,15 @@ class Certified(_Answer):
         """
         return self._as_dict(
             "certified",
-            lower=_jsonable(self.lower, at_least),
-            estimate=_jsonable(self.estimate, nearest),
-            upper=_jsonable(self.upper, at_most),
+            lower=jsonable(self.lower, at_least),
+            estimate=jsonable(self.estimate),
+            upper=jsonable(self.upper, at_most),
         )
 
     @property
     def _said(self) -> tuple[str, str]:
         lower, upper = interval(self.lower, self.upper)
-        return f"= {headline(self.lower, self.upper)}", f"proven in [{lower}, {upper}]"
-
-
-def is_wide(answer: Certified) -> bool:
-    """Return whether the proven ends are further apart than readers of the upper one expect."""
-    return answer.upper > 1.01 * answer.lower
+        return headline(self.lower, self.upper), f"proven in [{lower}, {upper}]"
 
 
 @final
@@ -261,7 +256,7 @@ class Approximate(_Answer):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the answer ready for JSON, in the form of ``Certified.as_dict``."""
-        return self._as_dict("approximation", value=_jsonable(self.value, nearest))
+        return self._as_dict("approximation", value=jsonable(self.value))
 
     @property
     def _said(self) -> tuple[str, str]:
@@ -278,13 +273,13 @@ def _exact_number(name: str, value: float, quantity: Answered) -> float:
     return number
 
 
-def _jsonable(value: float, rounded: Callable[[float, int], str]) -> float | str:
-    """Return a float as it is, inf and an mpf as text."""
-    return rounded(value, digits_held(value)) if value == math.inf or is_mpf(value) else value
+def cells_of(answer: Certified | Approximate | None, reason: str) -> tuple[str, str]:
+    """Return an answer as two cells: the number to quote, rounded up, and what is proven."""
+    return ("", reason) if answer is None else answer._said
 
 
 class Rows(tuple[_Row, ...]):
-    """Rows, in their order: a tuple that also is a table."""
+    """Rows, in their order: a tuple that prints as a table."""
 
     __slots__ = ()
 
@@ -299,73 +294,15 @@ class Rows(tuple[_Row, ...]):
         except ImportError:
             message = "data frames need pandas: pip install 'hockeystick[pandas]'"
             raise HockeystickError(message) from None
-        return pandas.DataFrame(self._columns())
+        return pandas.DataFrame([row.as_dict() for row in self])
 
-    def _columns(self) -> list[dict[str, Any]]:
-        rows: Any = self
-        return [flat(row.as_dict()) for row in rows]
-
-    @property
     def _cells(self) -> list[dict[str, str]]:
-        """The rows as texts; proven ends are rounded outwards."""
-        rows = self._columns()
-        return [{key: _cell(key, one) for key, one in row.items()} for row in rows]
+        rows = (row.as_dict().items() for row in self)
+        return [{name: "" if one is None else str(one) for name, one in row} for row in rows]
 
-    def _repr_html_(self) -> str:
-        return as_html(self._cells)
-
-
-def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a row without rows inside of it: what is in one has its name in front."""
-    columns: dict[str, Any] = {}
-    for name, value in row.items():
-        inner = flat(value, f"{prefix}{name}_") if isinstance(value, Mapping) else None
-        columns |= {f"{prefix}{name}": value} if inner is None else inner
-    return columns
-
-
-def _cell(name: str, value: Any) -> str:
-    """Return a value as a text: a lower end rounded down, an upper one up, what else as it is."""
-    write = {"lower": at_least, "upper": at_most}.get(name.rpartition("_")[2])
-    if write is not None and isinstance(value, float):
-        return write(value)
-    return "" if value is None else str(value)
-
-
-def columns_of(answer: Certified | Approximate | None) -> dict[str, Any]:
-    """Return an answer as columns: its three numbers, the middle one of which proves nothing."""
-    if isinstance(answer, Certified):
-        return {"lower": answer.lower, "estimate": answer.estimate, "upper": answer.upper}
-    return {"lower": None, "estimate": None if answer is None else answer.value, "upper": None}
-
-
-def cells_of(answer: Certified | Approximate | None, reason: str) -> tuple[str, str]:
-    """Return an answer as two cells: the number to quote, rounded up, and what is proven."""
-    if answer is None:
-        return "", reason
-    if isinstance(answer, Approximate):
-        return f"~ {nearest(answer.value)}", "approximation, no guarantee"
-    lower, upper = interval(answer.lower, answer.upper)
-    return headline(answer.lower, answer.upper), f"proven in [{lower}, {upper}]"
-
-
-def aligned(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return rows as a text, the columns aligned."""
-    lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else []
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = (map(str.ljust, line, widths) for line in lines)
-    return "\n".join("  ".join(line).rstrip() for line in padded)
-
-
-def as_html(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return rows as a table in HTML."""
-    # Notebooks put texts to the right; "~ 1.1" is not to be broken into two lines.
-    style = ' style="text-align:left"'
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        texts = (html.escape(one).replace("~ ", "~&nbsp;") for one in cells)
-        return f"<tr>{''.join(f'<{tag}{style}>{one}</{tag}>' for one in texts)}</tr>"
-
-    head = line(tuple(rows[0]), "th") if rows else ""
-    body = "".join(line(tuple(row.values()), "td") for row in rows)
-    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    def __repr__(self) -> str:
+        rows = self._cells()
+        lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)] if rows else []
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        padded = (map(str.ljust, line, widths) for line in lines)
+        return "\n".join("  ".join(line).rstrip() for line in padded)

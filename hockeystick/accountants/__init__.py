@@ -1,4 +1,4 @@
-"""Accountants: one walk over a plan adds up its losses; each accountant reads the sum its way."""
+"""Accountants: one walk over a plan adds up its losses; each accountant bounds the sum its way."""
 
 from hockeystick.accountants.ask import (
     Answer,

@@ -508,9 +508,11 @@ def _read(
 
 def _handed_over(accountant: Accountant, interval: Interval) -> Interval:
     """Return an answer as ``mpmath.mpf``, or raise where its exponent alone would fill a page."""
-    from hockeystick.numerics.multiprecision import handed_over
+    from mpmath import mp
+    from mpmath.libmp import from_float
 
-    handed = Interval(*map(handed_over, interval))
+    parts = (from_float(end) if isinstance(end, float) else end._mpf_ for end in interval)
+    handed = Interval(*map(mp.make_mpf, parts))
     estimate: Any = handed.estimate
     if 0 < estimate < math.inf and estimate.man_exp[1] < _SMALLEST_EXPONENT:
         raise accountant.refuse("the plan", "the answer is below 10^-1000000")

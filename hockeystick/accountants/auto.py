@@ -16,7 +16,7 @@ from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.rdp import RDP, Moments
 from hockeystick.accountants.selection import Selection
 
-# For rare large losses a lattice takes a fraction of the time of a smoothed contour.
+# For a rare tail a lattice takes a fraction of the time of a smoothed contour.
 _EXACT: Final = (ClosedForm(), Selection(), Contour(smooths=False), PRV(), Contour())
 _BOUNDS: Final = (Parts(), RDP(), ZeroConcentrated())
 AUTO: Final = Auto((*_EXACT, *_BOUNDS))

@@ -123,8 +123,8 @@ _MOST_EXACT_RUNS: Final = 64
 _INFINITY_NARROW: Final = 1e-8
 _HALVINGS: Final = 40
 
-Reading: TypeAlias = Callable[[float], Interval]
-ReadingOfTerms: TypeAlias = Callable[[Terms, float], Interval]
+AnswerAt: TypeAlias = Callable[[float], Interval]
+AnswerOfTerms: TypeAlias = Callable[[Terms, float], Interval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +141,21 @@ class InfinityMass:
     least_largest: float
     largest: float
 
-    def epsilon(self, delta: float, rest: Reading) -> Interval:
+    def epsilon(self, delta: float, rest: AnswerAt) -> Interval:
         """Return epsilon at a delta, given that of the rest at ``(delta - s) / (1 - s)``."""
         least, most = self._remaining_delta(delta)
         return Interval(
             self._epsilon_of_rest(most, rest).lower, *self._epsilon_of_rest(least, rest)[1:]
         ).ordered()
 
-    def _epsilon_of_rest(self, remaining: float, rest: Reading) -> Interval:
+    def _epsilon_of_rest(self, remaining: float, rest: AnswerAt) -> Interval:
         if remaining < 0.0:
             return Interval.point(math.inf)
         if remaining == 0.0:
             return Interval(self.least_largest, self.largest, self.largest)
         return rest(remaining) if remaining < 1.0 else Interval.point(0.0)
 
-    def delta(self, epsilon: float, rest: Reading) -> Interval:
+    def delta(self, epsilon: float, rest: AnswerAt) -> Interval:
         """Return delta at an epsilon, given that of the rest."""
         if self.high == -math.inf:
             return Interval.point(1.0)
@@ -260,13 +260,13 @@ class Shift:
     rest: Terms
     opposite: Terms | None
 
-    def delta(self, epsilon: float, read: ReadingOfTerms) -> Interval:
+    def delta(self, epsilon: float, read: AnswerOfTerms) -> Interval:
         """Return delta at an epsilon, given how delta of lists of losses is read."""
         near = self._at(math.nextafter(epsilon - self.high, -math.inf), read)
         far = self._at(math.nextafter(epsilon - self.low, math.inf), read)
         return Interval(far.lower, near.estimate, near.upper).ordered()
 
-    def epsilon(self, delta: float, read: ReadingOfTerms, delta_of: ReadingOfTerms) -> Interval:
+    def epsilon(self, delta: float, read: AnswerOfTerms, delta_of: AnswerOfTerms) -> Interval:
         """Return epsilon at a delta, given how both are read off lists of losses."""
         if not self.rest:
             # 1 - e^(eps - a) = delta
@@ -288,7 +288,7 @@ class Shift:
         ends = lower - _SLACK * abs(lower), found.estimate + self.high, upper + _SLACK * abs(upper)
         return Interval(*(max(end, 0.0) for end in ends)).ordered()
 
-    def _at(self, x: float, read: ReadingOfTerms) -> Interval:
+    def _at(self, x: float, read: AnswerOfTerms) -> Interval:
         """Return the rest's delta at an epsilon, negative ones included."""
         if x >= 0.0:
             return read(self.rest, x) if self.rest else Interval.point(0.0)

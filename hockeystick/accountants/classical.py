@@ -13,7 +13,7 @@ from hockeystick.accountants.base import Accountant, Interval, Kind
 from hockeystick.accountants.closed_form import BoundAccountant, ClosedForm
 from hockeystick.errors import UnsupportedError
 from hockeystick.numerics import decimal, log_readings
-from hockeystick.numerics.rounding import float_up
+from hockeystick.numerics.rounding import OUTWARD_8, OUTWARD_8192, float_up
 from hockeystick.privacy_loss import Composition, RandomizedResponsePairLoss, Terms
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine
@@ -79,7 +79,6 @@ def _sums(terms: Guarantees) -> tuple[Fraction, Fraction]:
     return epsilons, deltas
 
 
-_OUTWARD: Final = 2.0**-40
 # Beyond these, sums of squares of epsilons underflow or overflow.
 _LEAST_PROXY, _LARGEST_PROXY = 1e-290, 1e290
 
@@ -122,7 +121,7 @@ class Advanced(BoundAccountant):
             return math.inf
         log_delta, half = log_readings(delta)[0], 0.5 * math.log(variance_proxy)
         log_inverse = min(-log_delta, _log_sum(1.0, half - log_delta))
-        return (mean + math.sqrt(2.0 * variance_proxy * log_inverse)) * (1.0 + _OUTWARD)
+        return (mean + math.sqrt(2.0 * variance_proxy * log_inverse)) * (1.0 + OUTWARD_8192)
 
     def delta_upper(self, terms: Terms, epsilon: float) -> float:
         """Return the least d of the second and the third form at an epsilon, rounded up.
@@ -136,17 +135,17 @@ class Advanced(BoundAccountant):
         B and V are rounded up and x down, each of which raises d.
         """
         mean, variance_proxy = _moments(terms)
-        excess = (epsilon - mean) - _OUTWARD * (epsilon + mean)
+        excess = (epsilon - mean) - OUTWARD_8192 * (epsilon + mean)
         if not _LEAST_PROXY < variance_proxy < _LARGEST_PROXY or excess <= 0.0:
             return 1.0
-        exponent = 0.5 * excess * excess / variance_proxy * (1.0 - _OUTWARD)
+        exponent = 0.5 * excess * excess / variance_proxy * (1.0 - OUTWARD_8192)
         least = -exponent
         if exponent > 1.0:
             third = (
                 0.5 * math.log(variance_proxy) - exponent - math.log(-math.expm1(1.0 - exponent))
             )
             least = min(least, third)
-        least += _OUTWARD * (4.0 + exponent + abs(math.log(variance_proxy)))
+        least += OUTWARD_8192 * (4.0 + exponent + abs(math.log(variance_proxy)))
         return math.exp(min(least, 0.0))
 
 
@@ -155,15 +154,12 @@ def _moments(terms: Terms) -> tuple[float, float]:
     sizes = [(loss.supremum, count) for loss, count in terms]
     mean = math.fsum(count * size * math.tanh(0.5 * size) for size, count in sizes)
     variance_proxy = math.fsum(count * size * size for size, count in sizes)
-    return mean * (1.0 + _OUTWARD), variance_proxy * (1.0 + _OUTWARD)
+    return mean * (1.0 + OUTWARD_8192), variance_proxy * (1.0 + OUTWARD_8192)
 
 
 def _log_sum(first: float, second: float) -> float:
     high, low = max(first, second), min(first, second)
     return high + math.log1p(math.exp(low - high))
-
-
-_ZCDP_OUTWARD = 1.0 + 2.0**-50
 
 
 @final
@@ -226,6 +222,6 @@ class ZeroConcentrated(BoundAccountant):
                 )
                 raise self.refuse("the plan", reason)
             lines.append((line, count))
-        rho = math.fsum(count * line.rho for line, count in lines) * _ZCDP_OUTWARD
+        rho = math.fsum(count * line.rho for line, count in lines) * (1.0 + OUTWARD_8)
         omega = min(line.omega for line, _ in lines)
         return RenyiLine(rho, omega) if rho <= sys.float_info.max else None

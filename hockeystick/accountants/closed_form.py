@@ -40,8 +40,8 @@ from hockeystick.numerics import (
     up,
 )
 from hockeystick.numerics.multiprecision import working_digits
-from hockeystick.numerics.roots import falling_root, increasing_root
-from hockeystick.numerics.rounding import as_mpf
+from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.rounding import OUTWARD_8192, as_mpf
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     BoundedRangeLoss,
@@ -130,12 +130,11 @@ def largest_atom_bound(terms: Terms) -> LargestAtomBound:
 _HOPEFUL: Final = 1.01
 # More different losses than this are not looked at one by one.
 _MOST_LOSSES: Final = 8
-_OUTWARD: Final = 1.0 + 2.0**-40
 
 
 def has_no_epsilon(composition: Composition, delta: float) -> bool:
     """Return whether epsilon is proven to be 0 at a delta; False where that is not known."""
-    least = float(least_reading(delta)) / _OUTWARD
+    least = float(least_reading(delta)) / (1.0 + OUTWARD_8192)
     return all(_is_below(terms, least) for terms in composition.directions)
 
 
@@ -150,11 +149,11 @@ def _is_below(terms: Terms, delta: float) -> bool:
     square = math.fsum(n * loss.clt_mu_squared for loss, n in losses)
     if 0.5 * math.sqrt(square) <= hopeful:
         exponent = cgf_upper(terms, 1.0)
-        if exponent < 1.0 and 0.5 * math.sqrt(math.expm1(exponent)) * _OUTWARD <= delta:
+        if exponent < 1.0 and 0.5 * math.sqrt(math.expm1(exponent)) * (1.0 + OUTWARD_8192) <= delta:
             return True
     if math.fsum(n * loss.delta_estimate(0.0) for loss, n in losses) > hopeful:
         return False
-    return math.fsum(n * _upper(loss) for loss, n in losses) * _OUTWARD <= delta
+    return math.fsum(n * _upper(loss) for loss, n in losses) * (1.0 + OUTWARD_8192) <= delta
 
 
 def _upper(loss: AnalyticLoss) -> float:
@@ -165,6 +164,8 @@ def _upper(loss: AnalyticLoss) -> float:
 MOST_ATOMS: Final = 20_000
 # Digits that a sum over atoms may lose where epsilon lies next to one of them.
 _SPARE_DIGITS: Final = 40
+# How far ln epsilon is from a known one at first.
+_NEAR: Final = 1e-12
 # The largest epsilon that a profile is searched up to.
 _LARGEST_EPSILON: Final = 1e15
 
@@ -198,12 +199,23 @@ class SmoothProfile(ExactProfile):
         return self.function(epsilon, perturbation)
 
     def epsilon(self, delta: mpf, perturbation: int, near: mpf | None = None) -> mpf:
-        return falling_root(lambda one: self.function(one, perturbation), delta, near, self.rough)
+        from hockeystick.numerics.multiprecision import mp
+
+        if self.function(mp.zero, perturbation) <= delta:
+            return mp.zero
+
+        def excess(log_epsilon: mpf) -> mpf:
+            value = self.function(mp.exp(log_epsilon), perturbation)
+            return mp.log(delta / value) if value > 0 else mp.inf
+
+        near = near or self.about(float(delta))
+        guess, stride = (mp.log(near), _NEAR) if near else (mp.zero, 2.0)
+        return mp.exp(increasing_root(excess, guess, stride=stride, tolerance=32 * mp.eps))
 
     def about(self, delta: float) -> float | None:
         """Return about epsilon, None where no rough profile says."""
         rough = self.rough
-        if rough is None or rough(0.0) <= delta:
+        if rough is None or not 0.0 < delta < rough(0.0):
             return None
 
         def excess(log_x: float) -> float:

@@ -22,7 +22,7 @@ from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedErr
 from hockeystick.mechanisms import DPSGD, Mechanism, Sampling, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics.numerals import plain
-from hockeystick.results import Certified, Quantity, Rows, aligned, cells_of, columns_of, is_wide
+from hockeystick.results import Certified, Quantity, Rows, cells_of
 from hockeystick.tradeoffs.base import Bounds
 from hockeystick.tradeoffs.operations.gaussian_fit import least_mu, regret
 
@@ -39,8 +39,11 @@ class _Row:
         found: dict[str, Any] = {}
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
-            columns = {name: str(value) if isinstance(value, StrEnum) else value}
-            found |= columns_of(value) if name == "answer" else columns
+            if name == "answer":
+                found |= {end: getattr(value, end, None) for end in ("lower", "estimate", "upper")}
+                found["estimate"] = getattr(value, "value", found["estimate"])
+            else:
+                found[name] = str(value) if isinstance(value, StrEnum) else value
         return found
 
 
@@ -221,6 +224,8 @@ def gaussian_summary(plan: Mechanism, least_rate: float = LEAST_RATE) -> Gaussia
 
 
 _INVISIBLE: Final = 1e-6
+# Upper over lower end from which an answer of an exact accountant counts as a bound.
+_FAR_APART: Final = 1.01
 
 
 @final
@@ -311,13 +316,6 @@ class Comparison(Rows[Row]):
         proven: list[Any] = [row for row in self if isinstance(row.answer, Certified)]
         return min(proven, key=lambda row: row.answer.width, default=None)
 
-    def __str__(self) -> str:
-        return aligned(self._cells)
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    @property
     def _cells(self) -> list[dict[str, str]]:
         truth, rows = Truth.of(self), []
         for row in sorted(self, key=lambda row: row.answer is None):
@@ -362,6 +360,6 @@ def compare(
 def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant) -> Row:
     """Return one accountant's row: an answer whose ends are far apart is a bound."""
     answer, reason, seconds = _timed(lambda: plan, quantity, value, accountant)
-    far_apart = isinstance(answer, Certified) and is_wide(answer)
+    far_apart = isinstance(answer, Certified) and answer.upper > _FAR_APART * answer.lower
     kind = "bound" if far_apart else accountant.kind
     return Row(accountant.name, kind, answer, reason, seconds)

@@ -22,6 +22,7 @@ from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import Ball, down, up
 from hockeystick.numerics.roots import increasing_root, minimum
+from hockeystick.numerics.rounding import OUTWARD_128
 from hockeystick.privacy_loss import (
     Composition,
     GaussianLoss,
@@ -47,8 +48,7 @@ if TYPE_CHECKING:
 _CONSTANT: Final = 0.56
 # Relative round-off of a normal tail, at 0; it grows with the square of the argument.
 _TAIL: Final = 2.0**-44
-# Relative round-off of sums and products, and a bound of underflow.
-_OUTWARD: Final = 2.0**-46
+# A bound of underflow.
 _TINY: Final = 1e-300
 # The largest epsilon searched, in standard deviations above the mean.
 _FARTHEST_DEVIATIONS: Final = 40.0
@@ -203,9 +203,9 @@ class NormalPair:
         threshold = max(p.mean + p.deviation * float(ndtri(p.distance)) - epsilon, 0.0)
         value, error = p.expected(epsilon + threshold)
         # D falls by at most as much as epsilon + full is rounded up.
-        error += _OUTWARD * (epsilon + threshold) if threshold > 0.0 else 0.0
+        error += OUTWARD_128 * (epsilon + threshold) if threshold > 0.0 else 0.0
         rest = math.exp(-threshold) * (value + error + p.distance)
-        return (rest - math.expm1(-threshold)) * (1.0 + _OUTWARD)
+        return (rest - math.expm1(-threshold)) * (1.0 + OUTWARD_128)
 
     def _lower_by_p(self, epsilon: float) -> float:
         """Return the integral of the tails, bounded by 0 from a threshold on; any one is valid."""
@@ -217,9 +217,9 @@ class NormalPair:
         threshold = max(p.mean - p.deviation * float(ndtri(p.distance)) - epsilon, 0.0)
         value, error = p.expected(epsilon)
         rest, rest_error = p.expected(epsilon + threshold)
-        rest_error += _OUTWARD * (epsilon + threshold)
+        rest_error += OUTWARD_128 * (epsilon + threshold)
         share = -math.expm1(-threshold) * p.distance + math.exp(-threshold) * (rest + rest_error)
-        return value - error - share * (1.0 + _OUTWARD) - _OUTWARD * value
+        return value - error - share * (1.0 + OUTWARD_128) - OUTWARD_128 * value
 
     def _upper_by_both(self, epsilon: float) -> float:
         """Return the difference of the tails at epsilon, both moved to the upper side."""
@@ -228,7 +228,7 @@ class NormalPair:
         first, second = self.under_p.tail(epsilon), self.under_q.tail(epsilon)
         more = min(first.midpoint + first.radius + self.under_p.distance, 1.0)
         less = math.exp(epsilon) * max(second.midpoint - second.radius - self.under_q.distance, 0.0)
-        return more - less + _OUTWARD * (more + less)
+        return more - less + OUTWARD_128 * (more + less)
 
     def _lower_by_both(self, epsilon: float) -> float:
         """Return the difference of the tails at the best threshold, moved to the lower side."""
@@ -241,7 +241,7 @@ class NormalPair:
         first, second = p.tail(threshold), q.tail(threshold)
         more = first.midpoint - first.radius - p.distance
         less = math.exp(epsilon) * (second.midpoint + second.radius + q.distance)
-        return more - less - _OUTWARD * (abs(more) + less)
+        return more - less - OUTWARD_128 * (abs(more) + less)
 
 
 @lru_cache(maxsize=256)
@@ -284,13 +284,13 @@ def _normal(laws: list[tuple[LawBounds, int]]) -> Normal:
     least, most = (math.fsum(n * law[side] for law, n in laws) for side in (2, 3))
     third = math.fsum(n * law.third_upper for law, n in laws)
     mean, deviation = 0.5 * (low + high), math.sqrt(0.5 * (least + most))
-    shortest = math.sqrt(least) * (1.0 - _OUTWARD)
+    shortest = math.sqrt(least) * (1.0 - OUTWARD_128)
     if not (0.0 < shortest < math.inf and math.isfinite(mean) and math.isfinite(deviation)):
         return Normal(0.0, 1.0, math.inf, math.inf)
-    gamma = _CONSTANT * (third / shortest / shortest / shortest) * (1.0 + _OUTWARD)
-    mean_error = 0.39895 * (0.5 * (high - low) + _OUTWARD * abs(mean))
-    deviation_error = 0.24198 * (math.sqrt(most) - shortest + _OUTWARD * deviation)
-    distance = gamma + (mean_error + deviation_error) / shortest * (1.0 + _OUTWARD)
+    gamma = _CONSTANT * (third / shortest / shortest / shortest) * (1.0 + OUTWARD_128)
+    mean_error = 0.39895 * (0.5 * (high - low) + OUTWARD_128 * abs(mean))
+    deviation_error = 0.24198 * (math.sqrt(most) - shortest + OUTWARD_128 * deviation)
+    distance = gamma + (mean_error + deviation_error) / shortest * (1.0 + OUTWARD_128)
     return Normal(mean, deviation, gamma, distance)
 
 

@@ -17,6 +17,7 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.contour.many import ContourProfile
 from hockeystick.accountants.rdp import RDP, optimal_order
 from hockeystick.errors import UnsupportedError
+from hockeystick.numerics.rounding import OUTWARD_128
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Composition, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.composition import candidate_orders, sum_of_bounds
@@ -48,7 +49,6 @@ _FAR_EPSILON: Final = 1e15
 _LEAST_DELTA: Final = 1e-300
 # Below this delta Renyi bounds are used.
 _SMALL_DELTA: Final = 1e-9
-_OUTWARD: Final = 2.0**-46
 # Logarithms of the deltas for which orders are sought.
 _LARGEST_DELTA: Final = -1e-3
 _SMALLEST_DELTA: Final = -700.0
@@ -85,11 +85,11 @@ class InfinityProfile(Profile):
         if mass.low == -math.inf:
             one = np.ones_like(epsilon)
             return ProfileValues(one, one, one, 0.0 * one)
-        infinite = -math.expm1(mass.high) * (1.0 - _OUTWARD), -math.expm1(mass.low)
+        infinite = -math.expm1(mass.high) * (1.0 - OUTWARD_128), -math.expm1(mass.low)
         kept = math.exp(mass.high), math.exp(mass.low)
-        lower = (infinite[0] + kept[0] * rest.lower) * (1.0 - _OUTWARD)
+        lower = (infinite[0] + kept[0] * rest.lower) * (1.0 - OUTWARD_128)
         middle = infinite[1] + kept[1] * rest.estimate
-        upper = np.minimum((infinite[1] + kept[1] * rest.upper) * (1.0 + _OUTWARD), 1.0)
+        upper = np.minimum((infinite[1] + kept[1] * rest.upper) * (1.0 + OUTWARD_128), 1.0)
         return ProfileValues(lower, np.minimum(middle, upper), upper, kept[1] * rest.slope)
 
 
@@ -135,15 +135,15 @@ class WideProfile(Profile):
         found.slope[far] = np.where(better, slope, found.slope[far])
         return found
 
-    def _chernoff(self, epsilon: Array, c: Array, k: Array) -> tuple[Array, Array]:
+    def _chernoff(self, epsilon: Array, c: Array, cgf: Array) -> tuple[Array, Array]:
         """Return the best bound of the orders, and its derivative."""
         log_cks_factors = np.array([log_cks_factor(one) for one in c.tolist()])
         away = np.multiply.outer(c, epsilon)
-        logs = (k + log_cks_factors)[:, np.newaxis] - away
-        logs += _OUTWARD * (away + (np.abs(k) - log_cks_factors)[:, np.newaxis])
+        logs = (cgf + log_cks_factors)[:, np.newaxis] - away
+        logs += OUTWARD_128 * (away + (np.abs(cgf) - log_cks_factors)[:, np.newaxis])
         best = logs.argmin(axis=0)
         log_upper = np.minimum(logs[best, np.arange(epsilon.size)], 0.0)
-        upper = np.minimum(np.exp(log_upper) * (1.0 + _OUTWARD) + _LEAST_DELTA, 1.0)
+        upper = np.minimum(np.exp(log_upper) * (1.0 + OUTWARD_128) + _LEAST_DELTA, 1.0)
         return upper, -c[best] * upper
 
     @cached_property
@@ -152,8 +152,8 @@ class WideProfile(Profile):
         wanted = np.geomspace(max(low, 1e-9), max(high, 2e-9), _ORDERS).tolist()
         orders = {one for c in wanted for one in candidate_orders(self._terms, c) if one > 0.0}
         c = np.array(sorted(orders) or [1.0])
-        k = np.array([sum_of_bounds(self._terms, one) for one in c.tolist()])
-        return c, k * (1.0 + _OUTWARD)
+        cgf = np.array([sum_of_bounds(self._terms, one) for one in c.tolist()])
+        return c, cgf * (1.0 + OUTWARD_128)
 
     @property
     def _composition(self) -> Composition:
@@ -248,8 +248,8 @@ class WideProfile(Profile):
         if self._sums is None or (self._is_closed and not self._is_on_lattice):
             return self._by_theorem(epsilon)
         low, high = self._sums.lower(epsilon), self._sums.upper(epsilon)
-        lower = math.exp(low - _OUTWARD * (abs(low) + 4.0)) if low > -math.inf else 0.0
-        upper = min(math.exp(min(high + _OUTWARD * (abs(high) + 4.0), 0.0)) + _LEAST_DELTA, 1.0)
+        lower = math.exp(low - OUTWARD_128 * (abs(low) + 4.0)) if low > -math.inf else 0.0
+        upper = min(math.exp(min(high + OUTWARD_128 * (abs(high) + 4.0), 0.0)) + _LEAST_DELTA, 1.0)
         return Interval(lower, upper, upper)
 
     def _until_rare(self, knots: Array) -> Iterator[Interval]:

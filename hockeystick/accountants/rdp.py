@@ -14,6 +14,7 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import ULP, log_readings
 from hockeystick.numerics.roots import Point, increasing_root, increasing_root_by_newton
+from hockeystick.numerics.rounding import OUTWARD_128
 from hockeystick.privacy_loss import AnalyticLoss, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.composition import (
@@ -53,8 +54,8 @@ def optimal_order(terms: TermSequence, log_delta: float) -> float:
         c = math.exp(log_c)
         if c > last:
             return math.inf
-        k = total(terms, c)
-        return c * k.first_derivative - k.value + math.log1p(c) + log_delta
+        cgf = total(terms, c)
+        return c * cgf.first_derivative - cgf.value + math.log1p(c) + log_delta
 
     return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=LARGEST_LOG_ORDER))
 
@@ -78,9 +79,9 @@ def rough_optimal_order(
     def sides(c: float) -> tuple[Point, Point]:
         if c > last:
             return (math.inf, 0.0), (1.0, 0.0)
-        k = total(terms, c)
-        value = c * k.first_derivative - k.value + math.log1p(c)
-        return (value, c * (c * k.second_derivative + 1.0 / (1.0 + c))), (-log_delta, 0.0)
+        cgf = total(terms, c)
+        value = c * cgf.first_derivative - cgf.value + math.log1p(c)
+        return (value, c * (c * cgf.second_derivative + 1.0 / (1.0 + c))), (-log_delta, 0.0)
 
     return _order(sides, start)
 
@@ -107,8 +108,8 @@ def saddle(terms: TermSequence, epsilon: float, start: float = _FIRST_ORDER) -> 
 
 
 def _slope(terms: TermSequence, c: float) -> Point:
-    k = total(terms, c)
-    return k.first_derivative, c * k.second_derivative
+    cgf = total(terms, c)
+    return cgf.first_derivative, c * cgf.second_derivative
 
 
 def _order(sides: Callable[[float], tuple[Point, Point]], start: float) -> float:
@@ -135,16 +136,15 @@ def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:
 
 def saddle_terms(terms: TermSequence, c: float) -> tuple[float, float, float]:
     """Return the same two, and the second derivative of what the saddle minimises."""
-    k = total(terms, c)
-    if k.value == math.inf:
+    cgf = total(terms, c)
+    if cgf.value == math.inf:
         return math.inf, -math.inf, 0.0
-    epsilon = k.first_derivative - 1.0 / c - 1.0 / (1.0 + c)
-    second = k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
-    log_integrand = k.value - epsilon * c - math.log(c) - math.log1p(c)
+    epsilon = cgf.first_derivative - 1.0 / c - 1.0 / (1.0 + c)
+    second = cgf.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
+    log_integrand = cgf.value - epsilon * c - math.log(c) - math.log1p(c)
     return epsilon, log_integrand - 0.5 * math.log(2.0 * math.pi * second), second
 
 
-_OUTWARD = 2.0**-46
 # The largest c epsilon at which the round-off of an exponent keeps a bound of delta useful.
 _LARGEST_EXPONENT = 2.0**38
 # c epsilon at which exp(K(c) - c epsilon) underflows where K(c) is at most half of it.
@@ -230,7 +230,7 @@ def delta_upper(terms: Terms, epsilon: float) -> float:
         # A quadrature may not reach the best order; at this one delta vanishes as well.
         orders = (*orders, _VANISHING_EXPONENT / epsilon)
     log_delta = min(_log_delta_upper(terms, epsilon, c) for c in orders)
-    return min(max(math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD), 5e-324), 1.0)
+    return min(max(math.exp(min(log_delta, 0.0)) * (1.0 + OUTWARD_128), 5e-324), 1.0)
 
 
 def _epsilon_upper(terms: Terms, log_delta: float, c: float) -> float:
@@ -238,7 +238,7 @@ def _epsilon_upper(terms: Terms, log_delta: float, c: float) -> float:
     if c <= 0.0:
         return math.inf
     value = (sum_of_bounds(terms, c) - log_delta + log_cks_factor(c)) / c
-    return value + _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_cks_factor(c))) / c)
+    return value + OUTWARD_128 * (abs(value) + (abs(log_delta) + abs(log_cks_factor(c))) / c)
 
 
 def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
@@ -247,7 +247,7 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
         return 0.0
     cgf = sum_of_bounds(terms, c)
     log_delta = cgf - c * epsilon + log_cks_factor(c)
-    return log_delta + _OUTWARD * (abs(cgf) + c * epsilon + abs(log_cks_factor(c)))
+    return log_delta + OUTWARD_128 * (abs(cgf) + c * epsilon + abs(log_cks_factor(c)))
 
 
 def best_order(plan: Mechanism, delta: float) -> float:
@@ -330,15 +330,15 @@ class Moments(BoundAccountant):
     def epsilon_upper(self, terms: Terms, delta: float) -> float:
         log_inverse = -log_readings(delta)[0]
         best = min(MOMENTS, key=lambda k: (total(terms, float(k)).value + log_inverse) / k)
-        return (log_moment_upper(terms, best) + log_inverse) / best * (1.0 + _OUTWARD)
+        return (log_moment_upper(terms, best) + log_inverse) / best * (1.0 + OUTWARD_128)
 
     def delta_upper(self, terms: Terms, epsilon: float) -> float:
         best = min(MOMENTS, key=lambda k: total(terms, float(k)).value - k * epsilon)
         moment = log_moment_upper(terms, best)
-        log_delta = moment - best * epsilon + _OUTWARD * (moment + best * epsilon)
-        return math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD)
+        log_delta = moment - best * epsilon + OUTWARD_128 * (moment + best * epsilon)
+        return math.exp(min(log_delta, 0.0)) * (1.0 + OUTWARD_128)
 
 
 def log_moment_upper(terms: Terms, order: int) -> float:
     """Return ``alpha(k)``, the composition's log moment, rounded up; inf where it is not known."""
-    return sum_of_bounds(terms, float(order)) * (1.0 + _OUTWARD)
+    return sum_of_bounds(terms, float(order)) * (1.0 + OUTWARD_128)

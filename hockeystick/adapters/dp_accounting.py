@@ -48,6 +48,7 @@ from hockeystick.numerics import largest_reading, least_reading, up
 from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.numerics.rounding import (
     DIGITS,
+    OUTWARD_128,
     as_mpf,
     evaluated_down,
     evaluated_up,
@@ -78,8 +79,6 @@ _SHAPE: Final = Domain(symbol="eta", low=0, high=math.inf, typical=(0, 2))
 _SIZE: Final = whole_numbers("n", 0, (9, 99))
 # Orders from 1.004 to a million: between them convexity loses next to nothing.
 _ORDERS: Final = tuple(1.0 + 2.0 ** (k / 16) for k in range(-128, 321))
-# Covers the few roundings of a chance.
-_OUTWARD: Final = 1.0 + 2.0**-46
 # More than what the search for a given mean is off.
 _MORE_RUNS: Final = 1.0 + 1e-11
 # What says how many records it draws from.
@@ -522,7 +521,7 @@ def _(event: dp_event.SampledWithReplacementDpEvent, adjacency: Adjacency) -> Me
     sampled = WithReplacementSubsampled(inner, size, examples)
     # The chance to be drawn in any of the draws, rounded up.
     never = size * math.log1p(-1.0 / examples) if examples > 1 else -math.inf
-    return _sampled(sampled, inner, min(-math.expm1(never) * _OUTWARD, 1.0))
+    return _sampled(sampled, inner, min(-math.expm1(never) * (1.0 + OUTWARD_128), 1.0))
 
 
 _write.register(

@@ -34,8 +34,8 @@ from hockeystick.io.plan_file import plan_text
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
+from hockeystick.tradeoffs.attack_words import attack_in_words
 from hockeystick.tradeoffs.plot import FORMATS, FPR, plot, require_matplotlib
-from hockeystick.tradeoffs.reading import reading
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -488,7 +488,7 @@ def tradeoff(given: Source, fpr: str | None, out: str | None, force: bool) -> No
             "advantage_upper": float(f.advantage),
             "bayes_error_lower": float(f.bayes_error(0.5)),
             "prior": 0.5,
-            "reading": reading(read_at, f.power(read_at)),
+            "reading": attack_in_words(read_at, f.power(read_at)),
         }
         if path is not None:
             with show.whole(path, force) as part:

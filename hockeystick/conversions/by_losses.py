@@ -15,7 +15,7 @@ The least mu of one run of a known loss is where its trade-off function needs th
   where it is below its vertices ``(t^j / (1+t), t^(D+1-j) / (1+t))``, j = 1..D, and as their
   product is the same, it is so at all where it is at the one next to the middle.
 
-- Responses of K categories: the vertices are ``(1/k, (K-1)/k)`` with ``k = e^eps + K - 1``, and its
+- Responses of K categories: the vertices are ``(1/w, (K-1)/w)`` with ``w = e^eps + K - 1``, and its
   mirror image.
 
 A smaller mu has ``G_mu > f`` there. On a sample both directions have at most the mu of the run, as
@@ -35,6 +35,7 @@ from hockeystick.conversions.theorems import laplace_mu, liu_mu, quantile_below
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import Ball, largest_reading, least_reading
 from hockeystick.numerics.multiprecision import mp, working_digits
+from hockeystick.numerics.rounding import OUTWARD_16, OUTWARD_64
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import (
     CellLoss,
@@ -50,7 +51,7 @@ from hockeystick.privacy_loss import (
     WideDiscreteGaussianLoss,
     attained,
 )
-from hockeystick.tradeoffs.reading import DIGITS
+from hockeystick.tradeoffs.attack_words import DIGITS
 
 # Losses whose least rho is that of order 1, and those of one run whose least mu is known.
 _ATTAIN_RHO: Final = (
@@ -61,9 +62,6 @@ _ATTAIN_MU: Final = (
     *(LaplaceLoss, DiscreteLaplaceLoss),
     *(RandomizedResponseLoss, RandomizedResponsePairLoss),
 )
-# Covers readings of the parameters.
-_MU_OUTWARD: Final = 1.0 + 2.0**-47
-_OUTWARD: Final = 1.0 + 2.0**-49
 
 
 class Amount(NamedTuple):
@@ -164,7 +162,7 @@ def _of_vertex(loss: RandomizedResponseLoss | DiscreteLaplaceLoss) -> float:
         else:
             t, place = mp.exp(-reciprocal(loss.scale)), (loss.sensitivity + 1) // 2
             rates = t**place / (1 + t), t ** (loss.sensitivity + 1 - place) / (1 + t)
-        return float(-sum(quantile_below(mp.log(rate)) for rate in rates)) * _MU_OUTWARD
+        return float(-sum(quantile_below(mp.log(rate)) for rate in rates)) * (1.0 + OUTWARD_64)
 
 
 def plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
@@ -178,7 +176,7 @@ def plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
     upper = math.fsum(count * (known[loss].midpoint + known[loss].radius) for loss, count in terms)
     # What underflows is not nothing.
     least = math.ulp(0.0) if terms else 0.0
-    return attained_divergence(terms, order, known), max(upper / c * _OUTWARD, least)
+    return attained_divergence(terms, order, known), max(upper / c * (1.0 + OUTWARD_16), least)
 
 
 def attained_divergence(
@@ -189,5 +187,5 @@ def attained_divergence(
     done = known or {}
     balls = [(done.get(loss) or loss.cgf_bounds(c), count) for loss, count in attained(terms)]
     # Where both are infinite, their difference is NaN, which max drops.
-    lower = math.fsum(count * max(0.0, k.midpoint - k.radius) for k, count in balls)
-    return lower / c / _OUTWARD
+    lower = math.fsum(count * max(0.0, cgf.midpoint - cgf.radius) for cgf, count in balls)
+    return lower / c / (1.0 + OUTWARD_16)

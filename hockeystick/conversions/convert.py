@@ -142,7 +142,6 @@ def read(target: str, given: Mapping[str, object]) -> Given:
 
 
 def _orders(orders: Any) -> tuple[float, ...]:
-    """Return one order or several, rising, or raise."""
     try:
         listed = tuple(orders)
     except TypeError:
@@ -200,10 +199,9 @@ def refused(source: Mechanism, target: str, reason: str) -> IncompatibleError:
     return IncompatibleError(f"no {target} is proven to follow from a {source}: {reason}")
 
 
-def to_pure(source: Mechanism, given: Given) -> PureDP:
-    """Return the largest loss that a source allows."""
+def _to_pure(source: Mechanism, given: Given) -> PureDP:
     try:
-        found = to_approx(source, {"delta": 0.0})
+        found = _to_approx(source, {"delta": 0.0})
     except IncompatibleError:
         raise refused(source, "PureDP", _NO_LARGEST) from None
     theorem, lower = (found.origin.theorem, found.origin.lower[:1]) if found.origin else ("", ())
@@ -219,13 +217,13 @@ def _by_largest_loss(
 ) -> _Notion:
     """Return what the largest loss of a source implies of a target, or else raise."""
     try:
-        pure = to_pure(source, given)
+        pure = _to_pure(source, given)
     except IncompatibleError:
         raise refused(source, target, why_not) from None
     return through(pure, rule(pure, given))
 
 
-def to_approx(source: Mechanism, given: Given) -> ApproxDP:
+def _to_approx(source: Mechanism, given: Given) -> ApproxDP:
     """Return epsilon at the delta that is given, or delta at the epsilon."""
     ((name, at),) = given.items()
     asked, tight = "epsilon" if name == "delta" else "delta", True
@@ -281,8 +279,7 @@ def _is_one_order(curve: RenyiLine | RenyiPoints) -> bool:
     return len(points) == 1 and points[0][1] * (points[0][0] - 1.0) >= _TIGHT
 
 
-def to_fdp(source: Mechanism, given: Given) -> FDP:
-    """Return the trade-off function that a source allows."""
+def _to_fdp(source: Mechanism, given: Given) -> FDP:
     match source:
         case PureDP() | ApproxDP():
             delta = source.delta if isinstance(source, ApproxDP) else 0.0
@@ -302,8 +299,7 @@ def to_fdp(source: Mechanism, given: Given) -> FDP:
             return proven(FDP(accountants.tradeoff(source)), theorem, tight=False)
 
 
-def to_gdp(source: Mechanism, given: Given) -> GDP:
-    """Return the mu with which G_mu lies below all that a source allows."""
+def _to_gdp(source: Mechanism, given: Given) -> GDP:
     match source:
         case PureDP():
             theorem = "Liu et al. 2022: the kink of f_(epsilon,0) lies on G_mu, which is convex"
@@ -333,10 +329,10 @@ def _mu_of_plan(source: Mechanism, given: Given) -> GDP:
             "(proposition A.6) or responses (Liu et al. 2022), sampled or not"
         )
         return proven(GDP(mu), theorem, tight=known.exact)
-    steps = _steps(source, given, to_gdp)
+    steps = _steps(source, given, _to_gdp)
     if steps is None:
         why_not = "no mu is known to bound it: see its trade-off function"
-        return _by_largest_loss(source, given, to_gdp, "GDP", why_not)
+        return _by_largest_loss(source, given, _to_gdp, "GDP", why_not)
     mu = evaluated(lambda m: m.sqrt(sum(count * m.mpf(one.mu) ** 2 for one, count in steps)))
     theorem = "Dong, Roth and Su 2022, corollary 3.3: the squares of mu add up"
     return proven(GDP(mu), theorem, tight=False)
@@ -352,16 +348,14 @@ def _steps(
     return [(rule(simplest(part), given), count) for part, count in runs]
 
 
-def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
-    """Return the rho of a line above all divergences that a source allows."""
-    line = to_tcdp(source, given)
+def _to_zcdp(source: Mechanism, given: Given) -> ZCDP:
+    line = _to_tcdp(source, given)
     found = ZCDP(line.rho)
     return found if line.origin is None else found.because(line.origin)
 
 
-def to_tcdp(source: Mechanism, given: Given) -> TCDP:
-    """Return the rho of a line above the divergences of orders up to omega, or of all."""
-    omega, target = given.get("omega", math.inf), _line(given)
+def _to_tcdp(source: Mechanism, given: Given) -> TCDP:
+    omega, target = given.get("omega", math.inf), "TCDP" if given else "ZCDP"
     match source:
         case PureDP():
             theorem = "Steinke 2024, theorems 4 and 5: rho = eps tanh(eps/2)"
@@ -379,38 +373,32 @@ def to_tcdp(source: Mechanism, given: Given) -> TCDP:
             if omega > (last := _points_of(source).divergences[-1][0]):
                 raise refused(source, target, _NO_MORE_ORDERS.format(last))
             orders = tuple(order for order, _ in source.divergences if order < omega)
-            known = to_renyi(source, {"orders": (*orders, omega)})
+            known = _to_renyi(source, {"orders": (*orders, omega)})
             line = RenyiCurveLoss.of(known.divergences).zcdp_line()
             return proven(TCDP(line.rho, omega), _CONVEX, tight=False)
         case _:
             return _rho_of_plan(source, given)
 
 
-def _line(given: Given) -> str:
-    return "TCDP" if given else "ZCDP"
-
-
 def _rho_of_plan(source: Mechanism, given: Given) -> TCDP:
     """Return the line above all divergences or that above many, whichever is lower."""
-    if given.get("omega", math.inf) == math.inf:
-        return _rho_by_losses(source, given)
-    try:
-        by_losses = _rho_by_losses(source, given)
-    except IncompatibleError as refusal:
+    rules = (_rho_by_losses, _rho_by_orders)
+    found: list[TCDP] = []
+    refusals: list[IncompatibleError] = []
+    for rule in rules[:1] if given.get("omega", math.inf) == math.inf else rules:
         try:
-            return _rho_by_orders(source, given)
-        except IncompatibleError:
-            raise refusal from None
-    if by_losses.origin is not None and by_losses.origin.kind == "exact":
-        return by_losses
-    try:
-        return min(by_losses, _rho_by_orders(source, given), key=lambda one: one.rho)
-    except IncompatibleError:
-        return by_losses
+            found.append(rule(source, given))
+        except IncompatibleError as refusal:
+            refusals.append(refusal)
+        if found and found[0].origin is not None and found[0].origin.kind == "exact":
+            break
+    if not found:
+        raise refusals[0]
+    return min(found, key=lambda one: one.rho)
 
 
 def _rho_by_losses(source: Mechanism, given: Given) -> TCDP:
-    omega, whole = given.get("omega", math.inf), None
+    omega, target, whole = given.get("omega", math.inf), "TCDP" if given else "ZCDP", None
     known = rho_of(source, omega)
     if known is not None and (rho := float_above(known.value, least_reading)) < math.inf:
         theorem = (
@@ -420,10 +408,10 @@ def _rho_by_losses(source: Mechanism, given: Given) -> TCDP:
         whole = proven(TCDP(rho, omega), theorem, tight=known.exact)
         if known.exact or omega == math.inf:
             return whole
-    steps = _steps(source, given, to_tcdp)
+    steps = _steps(source, given, _to_tcdp)
     if steps is None:
         why_not = "no rho is known to bound all its Renyi divergences"
-        return whole or _by_largest_loss(source, given, to_tcdp, _line(given), why_not)
+        return whole or _by_largest_loss(source, given, _to_tcdp, target, why_not)
     rho = evaluated(lambda m: sum(count * m.mpf(one.rho) for one, count in steps))
     theorem = "Bun and Steinke 2016, lemma 1.7: rho adds up"
     return proven(TCDP(rho, omega), theorem, tight=False)
@@ -442,12 +430,11 @@ def _rho_by_orders(source: Mechanism, given: Given) -> TCDP:
     ratio = (high / low) ** (1.0 / (_MANY - 1))
     inner = {1.0 + low * ratio**k for k in range(_MANY - 1)}
     orders = tuple(sorted({order for order in inner if 1.0 < order < omega}))
-    step = to_renyi(source, {"orders": (*orders, omega)})
-    return through(step, to_tcdp(step, given))
+    step = _to_renyi(source, {"orders": (*orders, omega)})
+    return through(step, _to_tcdp(step, given))
 
 
-def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
-    """Return the divergences of the given orders that a source allows."""
+def _to_renyi(source: Mechanism, given: Given) -> RenyiDP:
     orders = given["orders"]
     match source:
         case PureDP():
@@ -508,13 +495,13 @@ def _divergences_of_plan(source: Mechanism, given: Given) -> RenyiDP:
 
 TARGETS: Final[Mapping[str, Rule[Notion]]] = MappingProxyType(
     {
-        "PureDP": to_pure,
-        "ApproxDP": to_approx,
-        "GDP": to_gdp,
-        "ZCDP": to_zcdp,
-        "TCDP": to_tcdp,
-        "RenyiDP": to_renyi,
-        "FDP": to_fdp,
+        "PureDP": _to_pure,
+        "ApproxDP": _to_approx,
+        "GDP": _to_gdp,
+        "ZCDP": _to_zcdp,
+        "TCDP": _to_tcdp,
+        "RenyiDP": _to_renyi,
+        "FDP": _to_fdp,
     }
 )
 
@@ -577,10 +564,8 @@ def _ends(found: Notion, directions: Sequence[Terms]) -> tuple[float, ...]:
             if epsilon < math.inf:
                 lowest = max(least_delta(terms, epsilon) for terms in directions)
             return min(least, epsilon), min(lowest, delta)
-        case ZCDP():
-            return (_slope(directions, found.rho, math.inf),)
-        case TCDP():
-            return (_slope(directions, found.rho, found.omega),)
+        case ZCDP() | TCDP():
+            return (_slope(directions, found.rho, getattr(found, "omega", math.inf)),)
         case GDP():
             slope = _slope(directions, 0.5 * found.mu * found.mu, math.inf)
             return (math.sqrt(2.0 * slope) * _DOWN,)

@@ -22,9 +22,9 @@ from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.precision.profiles import gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
+from hockeystick.tradeoffs.attack_words import DIGITS, least_epsilon, root_epsilon, up
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints, response_moment
-from hockeystick.tradeoffs.reading import DIGITS, least_epsilon, root_epsilon, up
 
 # The relative error of a quantile, which is verified.
 _MARGIN: Final = 2.0**-80

@@ -45,7 +45,7 @@ from hockeystick.notions import ApproxDP
 from hockeystick.numerics.numerals import at_most, interval, plain
 from hockeystick.reports import course_of
 from hockeystick.results import Certified
-from hockeystick.tradeoffs.reading import percent_at_most
+from hockeystick.tradeoffs.attack_words import percent_at_most
 
 HOST: Final = "127.0.0.1"
 USUAL: Final = PlanFile(

@@ -1,4 +1,4 @@
-"""Bounds on what large losses contribute: the Poisson-subsampled Gaussian between smooth windows.
+"""Bounds on what the tail contributes: the Poisson-subsampled Gaussian between smooth windows.
 
 ``J(z) = Int phi(u) r(u)^(1+z) W(u) V(u) du`` weighs the output u with ``W(u) = Phi((u - edge) /
 width)``, and with ``V(u) = Phi((top - u) / top_width)`` where there is a top. The integrand is
@@ -179,22 +179,22 @@ def log_decay(
 
 
 @njit(cache=True)
-def small_part(
+def bulk_part(
     loss: Array,
     log_weight: Array,
     loss_error: Array,
     weight_error: Array,
-    large: Array,
-    small: Array,
+    tail: Array,
+    bulk: Array,
     c: float,
 ) -> tuple[float, float]:
     """Return ``A(c) - 1 = E[(1 - W) (exp(c L) - 1)] - E[W]`` and a bound on its round-off."""
     total = error = 0.0
     for j in range(loss.size):
         x = c * loss[j]
-        kept = log_weight[j] + small[j]
+        kept = log_weight[j] + bulk[j]
         gain = math.exp(kept + x) - math.exp(kept) if x > 0.5 else math.exp(kept) * math.expm1(x)
-        lost = math.exp(log_weight[j] + large[j])
+        lost = math.exp(log_weight[j] + tail[j])
         total += gain - lost
         relative = weight_error[j] + ULP * (loss.size + 16.0 + 2.0 * (abs(kept) + abs(x)))
         change = math.exp(kept + x) if x > 0.5 else math.exp(kept)

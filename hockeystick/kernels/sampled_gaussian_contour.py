@@ -400,7 +400,7 @@ def contour(
     begins. The errors aimed for are ``exp(-accuracy)`` of delta each.
 
     Where the line through the saddle is long, one to its left may be far shorter, for few digits:
-    next to the saddle there is an order beyond which rare large losses dominate.
+    next to the saddle there is an order beyond which a rare tail dominates.
     """
     nothing, runs = np.empty(0), (p, mu, count, removing)
     c = saddle(runs, goal, at_epsilon, start, far)

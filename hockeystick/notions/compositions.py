@@ -149,7 +149,7 @@ def metric_composition(releases: Iterable[tuple[MetricDP, float]]) -> PureDP:
 
 
 _Notion = TypeVar("_Notion", bound=Notion)
-_ALLOWED: Final = "guarantees of one notion, at least one"
+_ALLOWED: Final = "guarantees of one class: PureDP, ApproxDP, ZCDP, TCDP, GDP, RenyiDP or FDP"
 
 
 def parallel(parts: Iterable[_Notion], adjacency: Adjacency | str = "add-remove") -> _Notion:

@@ -1,4 +1,4 @@
-"""Arithmetic that knows its error: rounding, readings of floats, text, roots and mpmath."""
+"""Arithmetic that knows its error: a float has two readings, its binary and its printed value."""
 
 from hockeystick.numerics.numerals import (
     FloatAndDecimal,

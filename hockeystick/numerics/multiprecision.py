@@ -1,9 +1,8 @@
 """mpmath's real, complex and interval arithmetic, at a precision that only this package sets.
 
 ``mpmath.mp`` is one object for the whole process: any thread may change its precision while another
-computes. These contexts are ours alone, and threads take turns with them. A number keeps the
-precision of the context that made it, so what leaves the package is handed over to ``mpmath.mp``.
-mpmath is loaded where it is first used: many answers need none.
+computes. These contexts are ours alone, and threads take turns with them. mpmath is loaded where it
+is first used: many answers need none.
 """
 
 from __future__ import annotations
@@ -43,14 +42,7 @@ if TYPE_CHECKING:
     from mpmath import mpc as mpc
     from mpmath import mpf as mpf
 else:
-
-    def mpf(*parts: object) -> Any:
-        """Return a real number."""
-        return mp.mpf(*parts)
-
-    def mpc(*parts: object) -> Any:
-        """Return a complex number."""
-        return mp.mpc(*parts)
+    mpf = mpc = Any
 
 
 _TURN: Final = RLock()
@@ -99,12 +91,3 @@ def integers_around(interval: Any) -> tuple[int, int]:
     low, high = (libmp.mpf_shift(end, _SPARE) for end in interval._mpi_)
     least, most = libmp.to_int(low, "f") - 1, libmp.to_int(high, "c") + 1
     return max(least >> _SPARE, 0), max(-(-most >> _SPARE), 0)
-
-
-def handed_over(number: Any) -> Any:
-    """Return a number of this package, or a float, as a user's ``mpmath.mpf``, digit for digit."""
-    import mpmath
-    from mpmath.libmp import from_float
-
-    parts = from_float(number) if isinstance(number, float) else number._mpf_
-    return mpmath.mp.make_mpf(parts)

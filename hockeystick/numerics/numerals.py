@@ -1,8 +1,7 @@
 """Numbers as text, every end of an interval rounded to its safe side.
 
-Both ends of an interval are those of the floats' own values. A single float that prints with few
-digits stands for these, as in plans: 0.1 is shown as 0.1 and not, for what lies beyond its
-seventeenth digit, as 0.100001.
+Ends of an interval are the floats' own values. A single float that prints with few digits stands
+for these, as in plans: 0.1 is shown as 0.1, not as 0.100001.
 """
 
 from __future__ import annotations
@@ -40,11 +39,6 @@ _ONE_DIGIT: Final = re.compile(r"([eE][+-])(\d)(?!\d)")
 def is_mpf(value: object) -> bool:
     """Return whether the value is an mpmath.mpf, without loading mpmath."""
     return hasattr(value, "_mpf_")
-
-
-def jsonable(value: float) -> float | str:
-    """Return a number as strict JSON can hold it: infinity is the text "inf"."""
-    return "inf" if value == math.inf else value
 
 
 def plain(value: float) -> str:
@@ -90,6 +84,11 @@ def interval(lower: float, upper: float) -> tuple[str, str]:
     return _decimal(lower, digits, ROUND_FLOOR), _decimal(upper, digits, ROUND_CEILING)
 
 
+def jsonable(value: float, rounded: Callable[[float, int], str] = nearest) -> float | str:
+    """Return a number as strict JSON can hold it: inf and an mpf as text, so rounded."""
+    return rounded(value, digits_held(value)) if value == math.inf or is_mpf(value) else value
+
+
 def digits_held(value: Any) -> int:
     """Return the number of significant digits of a value's type."""
     if not is_mpf(value) or value in (0, math.inf):
@@ -98,13 +97,8 @@ def digits_held(value: Any) -> int:
     return max(_FLOAT_DIGITS, math.ceil(bits * math.log10(2)) + 1)
 
 
-def formatted_down(value: float, spec: str) -> str:
-    """Return a value in a format, as ``formatted_up`` does, rounded down."""
-    return formatted_up(value, spec, ROUND_FLOOR)
-
-
-def formatted_up(value: float, spec: str, rounding: str = ROUND_CEILING) -> str:
-    """Return a value in a format of Python, such as ".3f" or ">12", rounded up.
+def formatted(value: float, spec: str, rounding: str = ROUND_CEILING) -> str:
+    """Return a value in a format of Python, such as ".3f" or ">12", rounded up or as asked.
 
     Without a precision, there are six digits as in ``at_most``, or six places as Python has them.
     """
@@ -137,7 +131,6 @@ def _exact(value: Any) -> Decimal:
 
 
 def _rounded(exact: Decimal, digits: int, rounding: str) -> Decimal:
-    """Return a number rounded in the given direction to that many significant digits."""
     context = Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
     rounded = context.plus(exact)
     # What needs fewer digits than asked for is shown with fewer, as far as the decimal point.
@@ -163,7 +156,6 @@ def _short(value: float, digits: int, rounding: str) -> str:
 
 
 def _decimal(value: float, digits: int, rounding: str) -> str:
-    """Return the value in decimal, rounded in the given direction."""
     if value == math.inf:
         return "inf"
     rounded = _rounded(_exact(value), digits, rounding)
@@ -224,8 +216,7 @@ def log_of(value: Fraction) -> float:
 def log_readings(value: float) -> tuple[float, float]:
     """Return the logarithms of both readings of a float in (0, 1), ascending, to a few ulp.
 
-    Next to 1, where only the distance from 1 counts, and below the normal numbers the two readings
-    differ from their first digits on.
+    They differ from their first digits on next to 1, and below the normal numbers.
     """
     if sys.float_info.min <= value <= 0.5:
         log = math.log(value)

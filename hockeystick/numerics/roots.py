@@ -6,19 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from hockeystick.numerics.multiprecision import mp, mpf, working_digits
-
 Function: TypeAlias = Callable[[float], float]
 Point: TypeAlias = tuple[float, float]
-Differentiable: TypeAlias = Callable[[float], Point]
-Precise: TypeAlias = Callable[[mpf], mpf]
 
 _EVALUATIONS: Final = 200
+# As many as bisection takes to a thousand digits.
+_PRECISE_EVALUATIONS: Final = 5000
 _STEPS: Final = 60
-_PRECISE_STEPS: Final = 20_000
 _LONGEST_STEP: Final = 2.0
-# An exponential of it is a float.
-_LARGEST_LOG: Final = 700.0
 
 
 def increasing_root(
@@ -31,9 +26,9 @@ def increasing_root(
 ) -> float:
     """Return where an increasing function crosses zero, to an absolute tolerance in its argument.
 
-    Walks from the guess with doubling strides until the sign changes, then narrows the bracket.
-    Infinite values only count by their sign. Where the sign does not change within ``farthest`` of
-    zero, returns the last point walked to.
+    Walks from the guess, a float or a number of mpmath, with doubling strides until the sign
+    changes, then narrows the bracket. Infinite values only count by their sign. Where the sign does
+    not change within ``farthest`` of zero, returns the last point walked to.
     """
     near = (guess, function(guess))
     if near[1] == 0.0:
@@ -52,7 +47,7 @@ def increasing_root(
 
 
 def increasing_root_by_newton(
-    function: Differentiable, guess: float, *, last_step: float, farthest: float
+    function: Callable[[float], Point], guess: float, *, last_step: float, farthest: float
 ) -> float:
     """Return about where an increasing function, given with its derivative, crosses zero.
 
@@ -96,63 +91,6 @@ def falling_crossing(
     return math.inf if side > 0.0 else 0.0
 
 
-def falling_root(
-    function: Precise, goal: mpf, near: mpf | None = None, rough: Function | None = None
-) -> mpf:
-    """Return the x >= 0 at which a falling positive function reaches a goal, to mpmath's precision.
-
-    It is 0 where the function is at most the goal there. The search begins near a known x, or where
-    a rough function of floats reaches the goal.
-    """
-    if function(mp.zero) <= goal:
-        return mp.zero
-    log_goal = mp.log(goal)
-
-    def excess(log_x: float) -> float:
-        value = rough(math.exp(log_x)) if rough else function(mp.exp(log_x))
-        return float(log_goal - mp.log(value)) if value > 0 else math.inf
-
-    if near is None:
-        farthest = _LARGEST_LOG if rough else math.inf
-        with working_digits(20):
-            near = mp.exp(
-                increasing_root(excess, 0.0, stride=2.0, tolerance=1e-13, farthest=farthest)
-            )
-    return _by_false_position(lambda x: function(x) - goal, near)
-
-
-def _by_false_position(function: Precise, near: mpf) -> mpf:
-    """Return the root of a falling function, from a point near it: the Illinois rule.
-
-    Every third step halves the bracket: next to the end of a bounded loss the function is flat.
-    """
-    low = high = near
-    above = below = function(near)
-    slack = mp.mpf(10) ** -12
-    while above <= 0:
-        low, slack = low * (1 - slack), min(2 * slack, mp.mpf("0.5"))
-        above = function(low)
-    while below > 0:
-        high, slack = high * (1 + slack), 2 * slack
-        below = function(high)
-    kept = 0
-    for step in range(_PRECISE_STEPS):
-        least = 32 * mp.eps * high
-        if below == 0 or high - low <= 2 * least:
-            break
-        middle = (low + high) / 2
-        new = middle if step % 3 == 2 else (low * below - high * above) / (below - above)
-        new = min(max(new, low + least), high - least)
-        value = function(new)
-        if value > 0:
-            low, above = new, value
-            below, kept = (below / 2 if kept > 0 else below), 1
-        else:
-            high, below = new, value
-            above, kept = (above / 2 if kept < 0 else above), -1
-    return high
-
-
 def _narrow(function: Function, a: Point, b: Point, tolerance: float) -> float:
     """Narrow a bracket by Chandrupatla's rule: inverse quadratic where safe, bisection elsewhere.
 
@@ -161,7 +99,7 @@ def _narrow(function: Function, a: Point, b: Point, tolerance: float) -> float:
         nonlinear function without using derivatives", Advances in Engineering Software 28, 1997.
     """
     t = 0.5
-    for _ in range(_EVALUATIONS):
+    for _ in range(_PRECISE_EVALUATIONS):
         x = a[0] + t * (b[0] - a[0])
         new = (x, function(x))
         if (new[1] > 0.0) == (a[1] > 0.0):

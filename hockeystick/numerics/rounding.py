@@ -20,7 +20,13 @@ class Ball(NamedTuple):
 
 # A unit in the last place of 1: twice what one rounded operation loses, relative to its result.
 ULP: Final = 2.0**-52
-
+# Relative steps outward: each covers the round-off of so many operations.
+OUTWARD_8: Final = 4 * ULP
+OUTWARD_16: Final = 8 * ULP
+OUTWARD_32: Final = 16 * ULP
+OUTWARD_64: Final = 32 * ULP
+OUTWARD_128: Final = 64 * ULP
+OUTWARD_8192: Final = 4096 * ULP
 # With this many digits mpmath's rounding is far below half a unit in a float's last place.
 DIGITS: Final = 40
 # Which denominators exact sums keep: divisors of a power of ten, times up to this.

@@ -72,7 +72,7 @@ class RowSpan:
         d the least number for which all are integers.
         """
         found = []
-        for place in self._places():
+        for place in self._no_pivots():
             rows = self._rows.items()
             parts = [Fraction(row[place], row[at]) for at, row in rows if row[place]]
             scale = math.lcm(*(part.denominator for part in parts))
@@ -80,8 +80,7 @@ class RowSpan:
             found.append(math.isqrt(square - 1) + 1)
         return tuple(found)
 
-    def _places(self) -> list[int]:
-        """Return the places that are no pivots."""
+    def _no_pivots(self) -> list[int]:
         return [place for place in range(self._size) if place not in self._rows]
 
     def _near(self, place: int) -> NDArray[np.float64]:
@@ -103,7 +102,7 @@ class RowSpan:
 
         At a row's pivot z is minus the row's product with z elsewhere, over the pivot.
         """
-        chosen = {at: _fixed(float(at == place) - near[at], _BITS) for at in self._places()}
+        chosen = {at: _fixed(float(at == place) - near[at], _BITS) for at in self._no_pivots()}
         square = sum(value * value for value in chosen.values())
         entry = Fraction(chosen.get(place, 0))
         unit = Fraction(1, 1 << _BITS)
@@ -116,7 +115,7 @@ class RowSpan:
 
     def add(self, row: Row) -> Row | None:
         """Return what of a row is new, after it was put in; None where it is in the span."""
-        self.count(_LOOKS * self._size, 0)
+        self._count(_LOOKS * self._size, 0)
         rest = self._reduced(row)
         if not any(rest):
             return None
@@ -124,7 +123,7 @@ class RowSpan:
         rest = rest if rest[place] > 0 else -rest
         for at, known in self._rows.items():
             if known[place]:
-                self.count(self._size, rest[place])
+                self._count(self._size, rest[place])
                 self._rows[at] = _primitive(known * rest[place] - rest * known[place])
         self._rows[place] = rest
         return rest
@@ -135,12 +134,11 @@ class RowSpan:
         scale = math.lcm(*(int(one[at]) for at, one in known))
         rest = row * scale
         for at, one in known:
-            self.count(self._size, one[at])
+            self._count(self._size, one[at])
             rest = rest - one * (row[at] * (scale // one[at]))
         return _primitive(rest)
 
-    def count(self, products: int, factor: int) -> None:
-        """Count so many products with an integer."""
+    def _count(self, products: int, factor: int) -> None:
         self.work += products * (1 + int(factor).bit_length() // 64)
 
 
@@ -154,16 +152,14 @@ def row_span(
 ) -> RowSpan | None:
     """Return the span of some rows, and of their images under up to ``rounds - 1`` powers of a map.
 
-    Each step takes the images of what was new in the step before, reduced by what there is: with
-    ``S_(t+1) = S_t + A S_t``, the images of all else are in the span already. It ends where nothing
-    is new or nothing can be, however many rounds are left. None where there are so many rows, or
-    the integers grow so long, that it takes more than some ten seconds; ``image_products`` is how
-    many products of integers an image takes.
+    Each step takes the images of what was new in the step before: with ``S_(t+1) = S_t + A S_t``,
+    those of all else are in the span already. It ends where nothing is new or can be. None where
+    it takes more than some ten seconds; an image takes ``image_products`` products of integers.
     """
     span, left = RowSpan(size), iter(first)
 
     def counted(row: Row) -> Row:
-        span.count(image_products, max(map(abs, row)))
+        span._count(image_products, max(map(abs, row)))
         return image(row)
 
     for _ in range(min(rounds, size + 1)):
@@ -181,11 +177,9 @@ def row_span(
 
 
 def _primitive(row: Row) -> Row:
-    """Return a row without its entries' common divisor."""
     divisor = math.gcd(*row.tolist())
     return row // divisor if divisor > 1 else row
 
 
 def _fixed(value: Any, bits: int) -> int:
-    """Return a float in units of ``2^-bits``, cut off."""
     return int(Fraction(float(value)) * (1 << bits))

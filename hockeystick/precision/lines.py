@@ -101,7 +101,7 @@ def windows(
 ) -> tuple[list[mpf], list[mpf]]:
     """Return ``ln W`` and ``ln(1 - W)`` at ``u = (first + j) step`` for ``j < count``.
 
-    ``W = Phi((u - edge) / width)`` separates large losses from small ones.
+    ``W = Phi((u - edge) / width)`` separates tail and bulk.
     """
     x = [(j * mp.mpf(step) - edge) / width for j in range(first, first + count)]
     return [log_normal_cdf(one) for one in x], [log_normal_cdf(-one) for one in x]

@@ -4,12 +4,12 @@ The density is proportional to ``exp(-|x|)``; P is centred at u, Q at 0, and ``e
 prolate spheroidal coordinates with these foci the loss is ``l = |x| - |x - u| = e T``, and the sum
 ``|x| + |x - u|`` integrates out to Bessel functions: with ``a = e/2``, under P and under Q
 
-    p(T) ~ exp(+-a T) (1 - T^2)^((n-3)/2) (kappa + 1 - T^2),
-    kappa = ((n-1)/a) K_(n/2)(a) / K_(n/2-1)(a),
+    p(T) ~ exp(+-a T) (1 - T^2)^((n-3)/2) (bessel + 1 - T^2),
+    bessel = ((n-1)/a) K_(n/2)(a) / K_(n/2-1)(a),
 
 with the same constant. In ``t = artanh T`` the density is ``exp(psi(t))``,
 
-    psi(t) = +-a tanh t - (n-1) ln cosh t + ln(kappa + 1/cosh^2 t),
+    psi(t) = +-a tanh t - (n-1) ln cosh t + ln(bessel + 1/cosh^2 t),
 
 which has one peak, and no singularity nearer to the real axis than ``pi/2``.
 
@@ -19,9 +19,9 @@ polynomial of degree 2m - 1 shows that m nodes on ``[c - h, c + h]`` err by no m
     2 exp(G(q h) + G(h)) q^(-2m) / (1 - 1/q)
 
 of the integral. As ``|cosh(c + z)| >= e^-r cos(r) cosh c`` and ``|tanh(c + z)| <= 1`` for
-``|z| <= r <= pi/4``, and ``|kappa + s| >= |s|`` where ``Re s >= 0``,
+``|z| <= r <= pi/4``, and ``|bessel + s| >= |s|`` where ``Re s >= 0``,
 
-    G(r) = |d/dt (psi - ln(kappa + s))| r + s (2a + n - 1) r^2 / (2 e^(-2r) cos^2 r) + 2 r
+    G(r) = |d/dt (psi - ln(bessel + s))| r + s (2a + n - 1) r^2 / (2 e^(-2r) cos^2 r) + 2 r
 
 with ``s = 1/cosh^2 c``.
 """
@@ -42,7 +42,7 @@ REACH: Final = 0.75
 _RATIO: Final = 3.0
 
 
-def kappa_of(dimension: int, half: mpf) -> mpf:
+def bessel_of(dimension: int, half: mpf) -> mpf:
     """Return ``((n-1)/a) K_(n/2)(a) / K_(n/2-1)(a)``, for n >= 2, to mpmath's precision.
 
     ``r_v = K_(v+1)/K_v = 2v/a + 1/r_(v-1)``, which forgets where it began: as ``r >= 1`` and
@@ -70,13 +70,13 @@ def kappa_of(dimension: int, half: mpf) -> mpf:
             steps *= 2
 
 
-def peak(dimension: int, half: float, kappa: float) -> float:
-    """Return about where psi of P is largest: ``a/T = (n-1)/s + 2/(kappa + s)``, by bisection."""
+def peak(dimension: int, half: float, bessel: float) -> float:
+    """Return about where psi of P is largest: ``a/T = (n-1)/s + 2/(bessel + s)``, by bisection."""
     low, high = 0.0, 40.0
     for _ in range(200):
         middle = 0.5 * (low + high)
         square = math.cosh(middle) ** -2
-        rest = (dimension - 1) / square + 2.0 / (kappa + square)
+        rest = (dimension - 1) / square + 2.0 / (bessel + square)
         low, high = (middle, high) if half > rest * math.tanh(middle) else (low, middle)
     return low
 
@@ -109,24 +109,24 @@ def _densities(
 ) -> tuple[_Density, _Density, mpf]:
     """Return P and Q, and the integral of ``exp(psi)``, to a number of bits."""
     half = exact(distance) / 2
-    kappa = kappa_of(dimension, half)
+    bessel = bessel_of(dimension, half)
     log_accuracy = precision * math.log(2.0)
     growth = log_accuracy / 2.3
     half_count = math.ceil((4.0 / 3.0 * growth + log_accuracy + 2.0) / (4.0 * math.log(_RATIO)))
     nodes = list(zip(*gauss_legendre(2 * half_count, precision), strict=True))
-    p, q = (_Density(dimension, half, kappa, side, nodes, growth) for side in (1, -1))
+    p, q = (_Density(dimension, half, bessel, side, nodes, growth) for side in (1, -1))
     return p, q, p.above(mp.zero) + q.above(mp.zero)
 
 
 class _Density(NamedTuple):
-    """``exp(psi)`` of dimension n, with ``a = e/2`` and kappa, of P (side 1) or of Q (-1).
+    """``exp(psi)`` of dimension n, with ``a = e/2`` and bessel, of P (side 1) or of Q (-1).
 
     A Gauss rule, in pairs (1 + node, weight), keeps all digits up to the logarithm of the growth.
     """
 
     dimension: int
     half: mpf
-    kappa: mpf
+    bessel: mpf
     side: int
     nodes: list[tuple[mpf, mpf]]
     most_growth: float
@@ -137,7 +137,7 @@ class _Density(NamedTuple):
         fallen = 1 / grown
         inverse = 2 / (grown + fallen)
         slant = self.side * self.half * (grown - fallen) * inverse / 2
-        rest = self.kappa + inverse * inverse
+        rest = self.bessel + inverse * inverse
         return mp.exp(slant) * inverse ** (self.dimension - 1) * rest
 
     def growth(self, centre: float, radius: float) -> float:
@@ -151,7 +151,7 @@ class _Density(NamedTuple):
 
     def above(self, start: mpf) -> mpf:
         """Return the integral above a start >= 0, from the peak to either side."""
-        top = peak(self.dimension, float(self.half), float(self.kappa)) if self.side > 0 else 0.0
+        top = peak(self.dimension, float(self.half), float(self.bessel)) if self.side > 0 else 0.0
         first = max(start, mp.mpf(top))
         total = self._upwards(first)
         return total if first == start else total + self._downwards(first, start, total)
@@ -200,25 +200,25 @@ class _Density(NamedTuple):
     def _last(self, at: mpf) -> mpf | None:
         """Return all that is left by one sum over ``y = pi/2 - arcsin T``, if that is good enough.
 
-        There the density is ``exp(+-a cos y) sin^(n-2) y (kappa + sin^2 y)``, an entire function.
-        For ``|z| <= Y = 2 H`` it is at most ``exp(a cosh Y) sinh^(n-2) Y (kappa + sinh^2 Y)``, with
+        There the density is ``exp(+-a cos y) sin^(n-2) y (bessel + sin^2 y)``, an entire function.
+        For ``|z| <= Y = 2 H`` at most ``exp(a cosh Y) sinh^(n-2) Y (bessel + sinh^2 Y)``, with
         ``exp(-a cos Y)`` in place of the first factor under Q, and between 0 and H at least
-        ``exp(a cos H)``, or ``exp(-a)``, times ``kappa (y sin(H)/H)^(n-2)``.
+        ``exp(a cos H)``, or ``exp(-a)``, times ``bessel (y sin(H)/H)^(n-2)``.
         """
         if at < 1.0:
             return None
-        n, half, kappa = self.dimension, float(self.half), float(self.kappa)
+        n, half, bessel = self.dimension, float(self.half), float(self.bessel)
         end = 2 * mp.atan(mp.exp(-at))
         h = float(end)
         steep = math.cosh(2.0 * h) - math.cos(h) if self.side > 0 else 1.0 - math.cos(2.0 * h)
         growth = half * steep + (n - 2) * math.log(math.sinh(2.0 * h) / math.sin(h))
-        growth += math.log(n - 1) + math.log1p(math.sinh(2.0 * h) ** 2 / kappa)
+        growth += math.log(n - 1) + math.log1p(math.sinh(2.0 * h) ** 2 / bessel)
         if growth * (1.0 + 1e-9) > 4.0 / 3.0 * self.most_growth:
             return None
         total = mp.zero
         for x, w in self.nodes:
             y = end / 2 * x
             square = mp.sin(y) ** 2
-            term = mp.exp(self.side * self.half * mp.cos(y)) * (self.kappa + square)
+            term = mp.exp(self.side * self.half * mp.cos(y)) * (self.bessel + square)
             total += w * term * square ** (mp.mpf(n - 2) / 2)
         return end / 2 * total

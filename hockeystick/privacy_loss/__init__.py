@@ -2,7 +2,7 @@
 
 ``dominating_pair`` is the one place where a mechanism turns into something that can be accounted; a
 new mechanism registers one function there, in the file of its name: all modules are imported here.
-Every accountant is a way of reading these losses.
+Every accountant composes these losses in its way.
 """
 
 from __future__ import annotations

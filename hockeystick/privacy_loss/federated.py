@@ -113,13 +113,13 @@ class RevealedRoundLoss(RunsBoundLoss):
     def bound(self, c: float) -> float:
         if c == 0.0:
             return 0.0
-        k = cgf_upper(self.terms, c)
+        cgf = cgf_upper(self.terms, c)
         rate = min(max(float(self.rate) * (1.0 + 2.0 * ULP), _LEAST_RATE), 1.0)
-        if k == math.inf or rate == 1.0:
-            return k
-        if k <= LARGEST_EXPONENT:
-            return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * ULP)
-        return k * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * ULP)
+        if cgf == math.inf or rate == 1.0:
+            return cgf
+        if cgf <= LARGEST_EXPONENT:
+            return math.log1p(rate * math.expm1(cgf)) * (1.0 + 32.0 * ULP)
+        return cgf * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-cgf)) * (1.0 - 8.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine | None:
         lines = [(loss.zcdp_line(), count) for loss, count in self.terms]
@@ -131,18 +131,18 @@ class RevealedRoundLoss(RunsBoundLoss):
 
     def estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
-        k = total(self.terms, c)
-        if k.value == math.inf:
-            return k
+        cgf = total(self.terms, c)
+        if cgf.value == math.inf:
+            return cgf
         rate = float(self.rate)
-        value = max(k.value + math.log(max(rate, _LEAST_RATE)), 0.0)
-        if k.value <= LARGEST_EXPONENT:
-            value = math.log1p(rate * math.expm1(k.value))
-        share = math.exp(min(math.log(max(rate, _LEAST_RATE)) + k.value - value, 0.0))
+        value = max(cgf.value + math.log(max(rate, _LEAST_RATE)), 0.0)
+        if cgf.value <= LARGEST_EXPONENT:
+            value = math.log1p(rate * math.expm1(cgf.value))
+        share = math.exp(min(math.log(max(rate, _LEAST_RATE)) + cgf.value - value, 0.0))
         bend = share * (
-            k.second_derivative + (1.0 - share) * k.first_derivative * k.first_derivative
+            cgf.second_derivative + (1.0 - share) * cgf.first_derivative * cgf.first_derivative
         )
-        return CGFEstimate(value, share * k.first_derivative, bend)
+        return CGFEstimate(value, share * cgf.first_derivative, bend)
 
 
 @dominating_pair.register

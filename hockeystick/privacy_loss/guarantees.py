@@ -215,7 +215,7 @@ def _series(x: mpf) -> tuple[mpf, mpf, mpf]:
     )
 
 
-_OUTWARD: Final = Fraction(1, 2**52)
+_ULP: Final = Fraction(ULP)
 
 Divergences: TypeAlias = tuple[tuple[float, float], ...]
 Points: TypeAlias = list[tuple[Fraction, Fraction]]
@@ -337,13 +337,13 @@ class RenyiCurveLoss(RenyiBoundLoss):
         vertices = [(Fraction(0), Fraction(0))]
         vertices += [
             (
-                (least_reading(order) - 1) * (1 - _OUTWARD),
-                (largest_reading(order) - 1) * largest_reading(tau) * (1 + _OUTWARD),
+                (least_reading(order) - 1) * (1 - _ULP),
+                (largest_reading(order) - 1) * largest_reading(tau) * (1 + _ULP),
             )
             for order, tau in finite
         ]
         points = tuple((float(c), _finite(k)) for c, k in lower_hull(vertices)[1:])
-        return cls(points, _finite(slope * (1 - _OUTWARD)))
+        return cls(points, _finite(slope * (1 - _ULP)))
 
     @property
     def largest_order(self) -> float:

@@ -40,20 +40,20 @@ from hockeystick.ledger import Ledger
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.scope import unit_of
-from hockeystick.numerics.numerals import at_least, at_most, formatted_up, interval, nearest, plain
+from hockeystick.numerics.numerals import at_least, at_most, formatted, interval, nearest, plain
 from hockeystick.reports.audit import Audit
 from hockeystick.reports.figures import figures, is_wide
 from hockeystick.reports.findings import Findings, Subject, investigate
 from hockeystick.reports.ledger import Ledgered, entries_told, ledgered, rooms_of, status_facts
 from hockeystick.results import Certified, cells_of
-from hockeystick.tradeoffs.reading import is_promise, percent, percent_at_most, reading
+from hockeystick.tradeoffs.attack_words import attack_in_words, is_promise, percent, percent_at_most
 
 _FILE_NAME: Final = "plan.toml"
 _FRAME: Final = "width: 100%; height: 40rem; border: 1px solid #8888"
 _FILTERS: Final[tuple[Callable[..., Any], ...]] = (
     *(at_least, at_most, interval, nearest, plain, percent, percent_at_most, is_wide),
     *(in_words, titled, protected, steps_rules, unit_of, units_of, assumptions_of, sources),
-    *(reservation, reading, is_promise, cells_of, quoted),
+    *(reservation, attack_in_words, is_promise, cells_of, quoted),
 )
 _SHOWN_ENTRIES: Final = 200
 _SOFTWARE: Final = ("hockeystick", "numpy", "scipy", "mpmath", "numba", "matplotlib")
@@ -262,7 +262,7 @@ def factor(epsilon: float) -> str:
     if epsilon > 700.0:
         return ""
     power = math.exp(epsilon) * (1.0 + 2.0**-40) if epsilon else 1.0
-    return at_most(power, 4) if power < 1e7 else formatted_up(power, ".2e")
+    return at_most(power, 4) if power < 1e7 else formatted(power, ".2e")
 
 
 def _unbroken(page: str) -> str:

@@ -16,9 +16,9 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.tradeoffs.attack_words import MORE_THAN, at_fpr, percent_at_most
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array
-from hockeystick.tradeoffs.reading import MORE_THAN, at_fpr, percent_at_most
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,8 +102,8 @@ def plot(
 
     Example:
         >>> import hockeystick as hs
-        >>> from hockeystick.tradeoffs.reading import reading
-        >>> print(reading(0.01, hs.tradeoffs.GaussianTradeOff(1.0).power(0.01)))
+        >>> from hockeystick.tradeoffs.attack_words import attack_in_words
+        >>> print(attack_in_words(0.01, hs.tradeoffs.GaussianTradeOff(1.0).power(0.01)))
         At FPR 1 %, no attack finds more than 9.24 % of the members
     """
     rate = real("fpr", fpr, FPR)
@@ -138,7 +138,7 @@ class _Curve(NamedTuple):
     lower: Array
     upper: Array
     power: Array
-    reading: float
+    at_rate: float
 
 
 def _kind_of(path: str | os.PathLike[str]) -> str:
@@ -226,7 +226,7 @@ def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
     if fpr >= _LOWEST:
         inset.axvline(fpr, color=_GREY, linewidth=0.6)
         for index, curve in enumerate(curves):
-            inset.plot([fpr], [curve.reading], "o", color=_style_of(index)["color"], markersize=3.5)
+            inset.plot([fpr], [curve.at_rate], "o", color=_style_of(index)["color"], markersize=3.5)
     ticks = [1e-6, 1e-4, 1e-2, 1.0]
     inset.set_xticks(ticks)
     inset.set_yticks(ticks)
@@ -237,12 +237,12 @@ def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
 
 
 def _add_legend(figure: Figure, curves: Sequence[_Curve], fpr: float, *, has_bands: bool) -> None:
-    """Add what the lines are, under the curves, with the readings in words."""
+    """Add what the lines are, under the curves, with the true positive rates in words."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles: list[Any] = [Line2D([], [], **_style_of(index)) for index in range(len(curves))]
-    texts = [f"{percent_at_most(one.reading)} of the members: {one.label}" for one in curves]
+    texts = [f"{percent_at_most(one.at_rate)} of the members: {one.label}" for one in curves]
     if has_bands:
         handles.append(Patch(color=_GREY, alpha=0.2, linewidth=0))
         texts.append("between the proven ends")

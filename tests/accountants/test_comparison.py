@@ -8,7 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants import Comparison, Row
 from hockeystick.errors import HockeystickError
-from hockeystick.results import Rows, aligned, as_html, cells_of
+from hockeystick.results import Rows, cells_of
 
 PROVEN = hs.Certified(1.0, 1.0, 1.25, quantity="epsilon", accountant="rdp")
 GUESS = hs.Approximate(1.1, quantity="epsilon", accountant="gdp")
@@ -26,9 +26,7 @@ def test_rows_are_tuples_that_can_be_sent_to_other_processes() -> None:
     assert (accountant, ROWS[1:], len(ROWS)) == ("rdp", tuple(ROWS)[1:], 3)
     again = pickle.loads(pickle.dumps(ROWS))
     assert (again, type(again)) == (ROWS, Comparison)
-    assert (str(Comparison()), aligned([])) == ("", "")
-    assert as_html([]).startswith("<table>")
-    assert ">&lt;none&gt;</td>" in ROWS._repr_html_()
+    assert (str(Comparison()), str(Rows(()))) == ("", "")
     wide = hs.Certified(0.1, 0.2, 0.2000000001, quantity="epsilon", accountant="rdp")
     assert cells_of(wide, "")[0] == "0.200001"
 

@@ -99,9 +99,9 @@ def test_a_mu_out_of_range_costs_everything(noise: float) -> None:
 
 
 def expanded(law: FourCumulants, runs: int, s: mpf) -> mpf:
-    mean, variance, third, fourth = (mpf(value) * runs for value in law)
+    mean, variance, third, fourth = (mp.mpf(value) * runs for value in law)
     x = (s - mean) / mp.sqrt(variance)
-    skew, excess = third / variance ** mpf(1.5), fourth / variance**2
+    skew, excess = third / variance ** mp.mpf(1.5), fourth / variance**2
     correction = (
         skew / 6 * (x**2 - 1)
         + excess / 24 * (x**3 - 3 * x)
@@ -115,7 +115,7 @@ def expanded(law: FourCumulants, runs: int, s: mpf) -> mpf:
 def test_the_expansion_is_the_formula(plan: str, epsilon: float) -> None:
     ((loss, runs),) = PLANS[plan]
     with mp.workdps(30):
-        e = mpf(repr(epsilon))
+        e = mp.mpf(repr(epsilon))
         cumulants = loss.cumulants()
         assert cumulants is not None
         under_p, under_q = cumulants
@@ -203,12 +203,12 @@ def test_the_round_off_of_an_expectation_under_the_normal_covers_it(
 ) -> None:
     normal = normals_of(terms).under_p
     with mp.workdps(800):
-        m, s = mpf(normal.mean), mpf(normal.deviation)
-        z = (m - mpf(epsilon)) / s
+        m, s = mp.mpf(normal.mean), mp.mpf(normal.deviation)
+        z = (m - mp.mpf(epsilon)) / s
         first = mp.erfc(-z / mp.sqrt(2)) / 2
         truth = first - mp.exp(s * (s / 2 - z)) * mp.erfc((s - z) / mp.sqrt(2)) / 2
     value, error = normal.expected(epsilon)
-    assert abs(mpf(value) - truth) <= error
+    assert abs(mp.mpf(value) - truth) <= error
     assert error < 1e-12
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.reports.audit import Audit, audited
-from hockeystick.tradeoffs.reading import reading
+from hockeystick.tradeoffs.attack_words import attack_in_words
 from tests.cli.conftest import Run, Write, told
 
 FULL = ("rate=1", "steps=9", "noise_multiplier=4")
@@ -32,7 +32,7 @@ def test_json_has_what_the_trade_off_function_says(run: Run) -> None:
         assert row["fnr_lower"] == pytest.approx(f(row["fpr"]), rel=1e-9)
     assert plan["advantage_upper"] == pytest.approx(float(f.advantage), rel=1e-9)
     assert plan["bayes_error_lower"] == pytest.approx(float(f.bayes_error(0.5)), rel=1e-9)
-    assert plan["reading"] == reading(0.01, f.power(0.01))
+    assert plan["reading"] == attack_in_words(0.01, f.power(0.01))
     assert plan["adjacency"] == plan["description"]["adjacency"] == "add-remove"
     assert any("clipped" in sentence for sentence in plan["assumptions"])
     assert (answer["plot"], answer["version"]) == (None, hs.__version__)

@@ -15,7 +15,7 @@ from hockeystick.numerics import Ball, decimal, float_above, least_reading
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DiscreteLaplaceLoss, PrivacyLoss, RandomizedResponseLoss
 from hockeystick.privacy_loss.core.base import CGFEstimate
-from hockeystick.tradeoffs.reading import least_epsilon
+from hockeystick.tradeoffs.attack_words import least_epsilon
 
 DRAWS = 60
 

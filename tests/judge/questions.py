@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hockeystick.accountants import ACCOUNTANTS
 from tests.judge import plans, verdicts
 from tests.judge.plans import code
 from tests.judge.truths import Spec, Truth, truth
@@ -16,7 +17,7 @@ from tests.judge.verdicts import Verdict
 EPSILONS = (0.0, 0.0, 0.03125, 0.125, 0.25, 0.5, 1.0, 1.0, 2.0, 3.0, 4.0, 6.5, 12.0, 30.0, 50.0)
 DELTAS = (0.0, 0.0, 1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-5, 0.001, 0.0625, 0.25, 0.5, 0.625, 1.0)
 ALPHAS = (0.0, 1e-9, 0.001, 0.0625, 0.25, 0.4, 0.45, 0.5, 0.75, 0.96875, 1.0)
-PROVING = ("closed-form", "contour", "prv", "parts", "rdp", "zcdp", "moments", "advanced", "basic")
+PROVING = [name for name, one in ACCOUNTANTS.items() if one.kind != "approximation"]
 OPTIONS = (*(f", accountant={name!r}" for name in PROVING), ", digits=20", ", tolerance=0.01")
 
 

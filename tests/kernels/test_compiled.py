@@ -74,7 +74,7 @@ def jump_kernels() -> None:
     small, _ = near_outputs.windows(-64, 192, 0.125, edge, width, -1.0)
     loss = np.linspace(-1.0, 5.0, 192)
     log_weight, tiny = -0.5 * np.linspace(-8.0, 8.0, 192) ** 2, np.full(192, 1e-15)
-    jumps.small_part(loss, log_weight, tiny, error, large, small, 3.0)
+    jumps.bulk_part(loss, log_weight, tiny, error, large, small, 3.0)
     for spacing in (0.02, 3.0):
         long_lines.gather(loss, log_weight, tiny, error, 3.0, 20.0, spacing, 9, 64)
 

@@ -15,7 +15,7 @@ from hockeystick.kernels import near_outputs, sampled_gaussian
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import lines as twin
 from hockeystick.precision.profiles import reciprocal
-from tests.precision.twins import small_part
+from tests.precision.twins import bulk_part
 
 Array = NDArray[np.float64]
 DIGITS = 30
@@ -81,9 +81,9 @@ def terms_of(of: Nodes) -> tuple[Array, ...]:
 
 
 @nodes
-def test_the_small_part_lies_within_its_round_off(nodes: Nodes) -> None:
+def test_the_bulk_part_lies_within_its_round_off(nodes: Nodes) -> None:
     loss, log_weight, loss_error, weight_error, large, small = terms_of(nodes)
-    value, error = kernel.small_part(
+    value, error = kernel.bulk_part(
         loss, log_weight, loss_error, weight_error, large, small, nodes.c
     )
     with mp.workdps(DIGITS):
@@ -91,14 +91,14 @@ def test_the_small_part_lies_within_its_round_off(nodes: Nodes) -> None:
             nodes.rate, reciprocal(nodes.noise), True, nodes.first, nodes.size, nodes.step
         )
         windows = twin.windows(nodes.first, nodes.size, nodes.step, nodes.edge, nodes.width)
-        truth = small_part(x, weight, *windows, nodes.c)
+        truth = bulk_part(x, weight, *windows, nodes.c)
         assert abs(value - truth) <= error
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("c", [0.05, 6.0])
 @pytest.mark.parametrize(("of_loss", "of_weight"), [(1e-7, 0.0), (0.0, 1e-7)])
-def test_the_error_of_the_small_part_covers_that_of_its_inputs(
+def test_the_error_of_the_bulk_part_covers_that_of_its_inputs(
     seed: int, c: float, of_loss: float, of_weight: float
 ) -> None:
     source = random.Random(seed)
@@ -110,11 +110,11 @@ def test_the_error_of_the_small_part_covers_that_of_its_inputs(
     with mp.workdps(DIGITS):
         x, lost, kept = ([mp.mpf(float(one)) for one in values] for values in (loss, large, small))
         weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
-        truth = small_part(x, weight, lost, kept, c)
+        truth = bulk_part(x, weight, lost, kept, c)
     # Each off by all it may be, the way that moves every term up.
     gain = np.exp(small) * np.expm1(c * loss) - np.exp(large)
     moved = log_weight + of_weight * np.where(gain > 0.0, 1.0, -1.0)
-    value, error = kernel.small_part(
+    value, error = kernel.bulk_part(
         loss + of_loss, moved, full * of_loss, full * of_weight, large, small, c
     )
     share = float(abs(value - truth) / mp.mpf(error))

@@ -58,7 +58,7 @@ def test_trade_off_functions_are_enveloped_or_multiplied() -> None:
 
 @pytest.mark.parametrize("parts", [[], [hs.PureDP(1), hs.GDP(1)], [1.0], 3, hs.PureDP(1), "x"])
 def test_what_is_no_list_of_one_notion_is_refused(parts: Any) -> None:
-    with pytest.raises(hs.errors.ParameterError, match="parts must be guarantees of one notion"):
+    with pytest.raises(hs.errors.ParameterError, match="parts must be guarantees of one class"):
         parallel(parts)
 
 

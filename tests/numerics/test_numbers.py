@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 import pytest
@@ -64,7 +64,7 @@ def test_the_number_to_quote_is_short_where_the_interval_is_as_narrow_as_round_o
 
 @given(st.floats(0, 1e300), st.sampled_from([".0f", ".3f", ".6g", ".2e", "12.4f"]))
 def test_a_format_rounds_up(value: float, spec: str) -> None:
-    shown = Fraction(numerals.formatted_up(value, spec).strip())
+    shown = Fraction(numerals.formatted(value, spec).strip())
     few = len(Decimal(repr(value)).normalize().as_tuple().digits) <= numerals.HEADLINE_DIGITS
     assert shown >= Fraction(repr(value) if few else value)
     unrounded = Fraction(format(value, spec).strip())
@@ -84,10 +84,11 @@ def test_a_format_rounds_up(value: float, spec: str) -> None:
 )
 def test_a_format_without_a_precision_has_six_digits(spec: str, up: str, down: str) -> None:
     value = 0.85297922522699982
-    assert (numerals.formatted_up(value, spec), numerals.formatted_down(value, spec)) == (up, down)
-    assert numerals.formatted_up(INF, ".3f") == "inf"
+    assert numerals.formatted(value, spec) == up
+    assert numerals.formatted(value, spec, ROUND_FLOOR) == down
+    assert numerals.formatted(INF, ".3f") == "inf"
     with pytest.raises(ValueError, match="invalid format string"):
-        numerals.formatted_up(value, "q")
+        numerals.formatted(value, "q")
 
 
 NEXT_TO_1 = [1.0 - k * 2.0**-53 for k in (1, 2, 3, 5, 8, 26, 1000, 2**40)]

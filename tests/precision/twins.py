@@ -49,7 +49,7 @@ def worst_share(found: tuple[Any, Any, Any], truth: list[Any]) -> float:
     return float(max(shares))
 
 
-def small_part(
+def bulk_part(
     loss: Sequence[mpf], weight: Sequence[mpf], large: Sequence[mpf], small: Sequence[mpf], c: float
 ) -> mpf:
     """Return ``A(c) - 1 = E[(1 - W) (exp(c L) - 1)] - E[W]``."""

@@ -8,8 +8,8 @@ import pytest
 
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.tradeoffs import GaussianTradeOff, tradeoff_of_deltas
+from hockeystick.tradeoffs.attack_words import attack_in_words, percent_at_most
 from hockeystick.tradeoffs.plot import plot
-from hockeystick.tradeoffs.reading import percent_at_most, reading
 
 KINDS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
 G = GaussianTradeOff
@@ -37,7 +37,7 @@ READINGS = [
 
 @pytest.mark.parametrize(("fpr", "power", "words"), READINGS)
 def test_a_reading_says_both_rates_in_per_cent(fpr: float, power: float, words: str) -> None:
-    assert reading(fpr, power) == words
+    assert attack_in_words(fpr, power) == words
 
 
 def test_the_share_that_is_found_is_rounded_up_and_by_little() -> None:

@@ -78,7 +78,7 @@ def digits_of(
 
 
 def _interval(
-    read: _Reading, quantity: Quantity, working: int, digits: int
+    read: _DeltaAt, quantity: Quantity, working: int, digits: int
 ) -> tuple[Interval, int]:
     error = mp.mpf(10) ** -(working + 2)
     if quantity == "delta":
@@ -91,7 +91,7 @@ def _interval(
     return near, max(math.ceil(short), 0)
 
 
-class _Reading(NamedTuple):
+class _DeltaAt(NamedTuple):
     """Delta at an epsilon, its derivative, and the digits that cancelled in the sum."""
 
     epsilon: mpf
@@ -129,7 +129,7 @@ class _MpmathContour:
             points = [mp.mpc(line.c, mp.mpf(line.step) * k) for k in range(size)]
             return cls(line.c, points, values, mp.mpf(line.step))
 
-    def delta(self, epsilon: mpf) -> _Reading:
+    def delta(self, epsilon: mpf) -> _DeltaAt:
         total = derivative = size = mp.zero
         for k, (z, value) in enumerate(zip(self._points, self._values, strict=True)):
             term = mp.exp(value - epsilon * z) / (z * (1 + z))
@@ -139,12 +139,12 @@ class _MpmathContour:
             size += abs(term)
         cancelled = float(mp.log10(size / abs(total))) if total else math.inf
         scale = self._step / mp.pi
-        return _Reading(
+        return _DeltaAt(
             epsilon, total * scale, derivative * scale, min(cancelled, _MOST_CANCELLED_DIGITS)
         )
 
-    def epsilon(self, delta: mpf, guess: mpf, digits: int) -> _Reading:
-        """Return the reading where delta is reached, by Newton's method on its logarithm.
+    def epsilon(self, delta: mpf, guess: mpf, digits: int) -> _DeltaAt:
+        """Return it where a delta is reached, by Newton's method on its logarithm.
 
         The root is that of the formula, which holds for negative epsilons too. It ends early where
         a sum is not positive.

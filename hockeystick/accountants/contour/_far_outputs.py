@@ -12,10 +12,10 @@ where ``delta_A`` is that of what is not marked, a law of total mass below 1 wit
 
     P(F) = 1 - prod (1 - J_P)^n,    Q(F) = 1 - prod (1 - J_Q)^n.
 
-As ``e^x - 1 <= kappa(l) e^((1+l) x)`` for any ``l > 0`` (Canonne, Kamath and Steinke's factor), and
+As ``e^x - 1 <= C(l) e^((1+l) x)`` for any ``l > 0`` (Canonne, Kamath and Steinke's factor), and
 a union bound over the run that is marked,
 
-    R <= kappa(l) e^((1+l) eps) sum_i n_i E_Q[W e^(-l L_i)] prod_j E_Q[e^(-l L_j)]^n_j,
+    R <= C(l) e^((1+l) eps) sum_i n_i E_Q[W e^(-l L_i)] prod_j E_Q[e^(-l L_j)]^n_j,
 
 as ``dQ = e^-S dP`` where no output is possible under Q alone; the last mean is the transform of the
 opposite direction (Q, P) at l, at least 1. The bound is negligible where a far output's loss
@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.rounding import OUTWARD_32
 from hockeystick.privacy_loss import AnalyticLoss, NearLoss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS
@@ -67,7 +68,6 @@ _MARGIN: Final = 30.0
 _LEAST_LOG_MASS: Final = -600.0
 # ln of the largest mass of far outputs: with more, 1 - J loses digits.
 _MOST_LOG_MARKED: Final = -0.7
-_OUTWARD: Final = 2.0**-48
 # What is larger counts as infinite.
 _OVERFLOW: Final = 1e300
 
@@ -283,7 +283,7 @@ def _far_outputs(near: AnalyticTerms, order: float, opposite: AnalyticTerms) -> 
     log_q = _log_union([math.log(n) + loss.far.log_q for loss, n in cut], unmarked)
     log_excess = _log_union([math.log(n) + loss.far.log_excess for loss, n in cut], shared)
     mgf, power = sum_of_bounds(opposite, order), _log_power(near, order)
-    bound = mgf + power + log_cks_factor(order) + _OUTWARD * (abs(mgf) + abs(power) + 4.0)
+    bound = mgf + power + log_cks_factor(order) + OUTWARD_32 * (abs(mgf) + abs(power) + 4.0)
     error *= 1.0 - unmarked
     return FarOutputs(log_p, error, log_q, log_excess + unmarked, order, bound)
 

@@ -5,12 +5,12 @@ all integers m, with the window ``W = 2 pi / h``. Every term is at least 0; Cher
 point above c covers m > 0, at a point below c (or at 0) m < 0. The line ends where the proven decay
 of ``|M|`` bounds the rest of the integral by the accuracy asked for.
 
-Rare large losses, integrated separately where small losses hardly let ``|M|`` fall.
+Tail and bulk: rare large losses, integrated separately where others hardly let ``|M|`` fall.
 
-With ``M = A + J`` for each loss (bulk and tail: small and large losses), the outcomes without any
-large loss have the transform ``prod A^n``. Chernoff's bound, at an order of their own, bounds their
-whole contribution to delta; where that is negligible, the integrand ``prod M^n - prod A^n`` is
-left, which decays as fast as J does.
+With ``M = A + J`` for each run, the bulk A of small losses and the tail J of large ones, the
+outcomes whose runs are all in the bulk have the transform ``prod A^n``. Chernoff's bound, at an
+order of their own, bounds their whole contribution to delta; where that is negligible, the
+integrand ``prod M^n - prod A^n`` is left, which decays as fast as J does.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def choose_contour(
     tails: TailAndBulk | None = None,
 ) -> VerticalContour | None:
     """Return a contour through c that is fine and long enough; None if it has too many nodes."""
-    k = total(terms, c)
-    deviation = math.sqrt(k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
+    cgf = total(terms, c)
+    deviation = math.sqrt(cgf.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
     window, above, below = _window(terms, c, deviation, target)
     if not all(loss.quadrature_available(above) for loss, _ in terms):
         return None
     decay = tails.decay(c) if tails else _AllDecay([(loss.decay(c), n) for loss, n in terms])
     longest = most_nodes * 2.0 * math.pi / window
-    log_scale = k.value - target.epsilon * c - target.log_delta
+    log_scale = cgf.value - target.epsilon * c - target.log_delta
     height = _sufficient_height(decay, 2.0 / deviation, longest, log_scale, target.accuracy)
     if height is None:
         return None
@@ -171,7 +171,7 @@ def log_truncation(decay: Decay, y: float) -> float:
 
 
 def log_chernoff(value: float, c: float, epsilon: _Number) -> _Number:
-    """Return the bound ``K(c) - c epsilon + ln kappa(c)`` of ln delta; 0 at c = 0."""
+    """Return the bound ``K(c) - c epsilon + ln C(c)`` of ln delta; 0 at c = 0."""
     return value - c * epsilon + log_cks_factor(c)
 
 
@@ -246,11 +246,11 @@ class TailAndBulk:
     log_bulk: float
 
     def log_bulk_delta(self, epsilon: _Number) -> _Number:
-        """Return a bound of ln of the contribution of outcomes without a large loss to delta."""
+        """Return a bound of ln of the contribution of the bulk's outcomes to delta."""
         return self.log_bulk - self.order * epsilon + log_cks_factor(self.order)
 
     def decay(self, c: float) -> ComposedTailDecay:
-        """Return the decay of the outcomes with a large loss along the line through c."""
+        """Return the decay of the outcomes with a run in the tail along the line through c."""
         return ComposedTailDecay(self, c)
 
 
@@ -435,7 +435,10 @@ class Integral:
         line = self.line
         bounds = ((line.order_above, self.cgf_above), (line.order_below, self.cgf_below))
         return np.array(
-            [(one, k.midpoint + k.radius, abs(one - line.c) * line.window) for one, k in bounds]
+            [
+                (one, cgf.midpoint + cgf.radius, abs(one - line.c) * line.window)
+                for one, cgf in bounds
+            ]
         )
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:

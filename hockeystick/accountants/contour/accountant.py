@@ -52,6 +52,7 @@ from hockeystick.accountants.contour.search import (
 from hockeystick.accountants.rdp import RDP, optimal_order, optimal_order_at, saddle
 from hockeystick.numerics import down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing
+from hockeystick.numerics.rounding import OUTWARD_8, OUTWARD_32
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     Composition,
@@ -122,7 +123,6 @@ def _is_sharp(interval: Interval) -> bool:
 
 # The largest relative error of delta with which an integral is used instead of Renyi bounds.
 _MOST_RELATIVE_ERROR: Final = 0.5
-_OUTWARD: Final = 2.0**-50
 _TRIES: Final = 12
 # Beyond this epsilon only the monotonicity of delta is used.
 _LARGEST_EPSILON: Final = 1e6
@@ -195,7 +195,7 @@ class Contour(DirectedAccountant):
         asked = np.array(sorted(set(values)))
         if quantity == "epsilon":
             ends = epsilons_of(both[0], asked)
-            epsilons, log_deltas = ends[0], np.log(asked * (1.0 - _OUTWARD))
+            epsilons, log_deltas = ends[0], np.log(asked * (1.0 - OUTWARD_8))
         else:
             ends = deltas_of(both[0], asked, _LEAST_LOG_DELTA)
             with np.errstate(divide="ignore"):
@@ -256,7 +256,7 @@ class Contour(DirectedAccountant):
         if value is None or not value.relative_error <= _MOST_RELATIVE_ERROR:
             return self._narrowed(RDP().delta_of(terms, epsilon), lines, epsilon)
         lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
-        slack = _OUTWARD * (abs(value.log_scale) + 4.0)
+        slack = OUTWARD_8 * (abs(value.log_scale) + 4.0)
         proven = Interval(
             down(math.exp(lower - slack)),
             min(math.exp(middle), 1.0),
@@ -319,12 +319,12 @@ _QUICK: Final = Contour(smooths=False)
 def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:
     """Return the proven interval around an estimated epsilon, or None where nothing is proven."""
     least, most = log_readings(delta)
-    slack = _OUTWARD * (abs(least) + 4.0)
+    slack = OUTWARD_8 * (abs(least) + 4.0)
     here = integral.delta(estimate)
     if here.relative_error > _MOST_RELATIVE_ERROR or here.derivative >= 0.0:
         return None
     margin = (here.relative_error + slack + (most - least)) * here.estimate / -here.derivative
-    margin += 4.0 * _OUTWARD * estimate
+    margin += 4.0 * OUTWARD_8 * estimate
     for _ in range(_TRIES):
         upper, lower = estimate + margin, max(estimate - margin, 0.0)
         if estimate == 0.0 and here.log("upper") <= least - slack:
@@ -338,7 +338,6 @@ def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Inte
     return None
 
 
-_SMOOTHED_OUTWARD: Final = 2.0**-48
 # The largest width of the smoothing in units of 1/c, the most nodes, and the most terms summed.
 _LARGEST_WIDTH: Final = 0.1
 _MOST_NODES: Final = 1_500_000
@@ -370,19 +369,19 @@ class Smoothed:
             return -math.inf
         rest = self._log_remainder(epsilon)
         value = 2.0 - math.exp(min(two - one, 1.0)) - math.exp(min(rest - one, 1.0))
-        value -= _SMOOTHED_OUTWARD * (abs(one) + 4.0)
+        value -= OUTWARD_32 * (abs(one) + 4.0)
         return one + math.log(value) - self._slack(epsilon) if value > 0.0 else -math.inf
 
     def _log_remainder(self, epsilon: float) -> float:
         """Return ln of the bound ``w^3/10 E[...]`` of the remainder."""
         c, w = self.once.line.c, self.width
-        k = float(self.once.real[0] + self.once.error[0])
-        return k - c * epsilon + math.log(0.1 * w**3) + 2.0 * (w * (c + 0.5)) ** 2
+        cgf = float(self.once.real[0] + self.once.error[0])
+        return cgf - c * epsilon + math.log(0.1 * w**3) + 2.0 * (w * (c + 0.5)) ** 2
 
     def _slack(self, epsilon: float) -> float:
         """Return a bound of the round-off of the logarithms."""
         scale = abs(float(self.once.real[0])) + self.once.line.c * epsilon
-        return _SMOOTHED_OUTWARD * (scale + 4.0)
+        return OUTWARD_32 * (scale + 4.0)
 
 
 def smoothed_delta(terms: AnalyticTerms, epsilon: float, tolerance: float) -> Interval | None:
@@ -463,7 +462,7 @@ def _log_upper(integral: Integral, epsilon: float) -> float:
 
 def _smoothed_ends(pair: Smoothed, guess: float, delta: float) -> Interval | None:
     least, most = log_readings(delta)
-    slack = _SMOOTHED_OUTWARD * (abs(least) + 4.0)
+    slack = OUTWARD_32 * (abs(least) + 4.0)
     if pair.upper(0.0) <= least - slack:
         return Interval.point(0.0)
     near = {"stride": 0.1 / pair.once.line.c, "tolerance": 1e-15 * guess}

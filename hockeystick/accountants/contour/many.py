@@ -22,6 +22,7 @@ from hockeystick.accountants.contour.search import (
     integral_for_delta,
     integral_for_epsilon,
 )
+from hockeystick.numerics.rounding import OUTWARD_8
 from hockeystick.privacy_loss.core.composition import total
 from hockeystick.tradeoffs import Profile, ProfileValues
 
@@ -40,9 +41,8 @@ _LAST_STEP: Final = 1e-5
 _FARTHEST_GUESS: Final = 1e-5
 # One delta of so many is looked for without its neighbours.
 _STRIDE: Final = 16
-_OUTWARD: Final = 2.0**-50
 # How far a float is from the decimal that it prints as, at most, from some least float on.
-_READING: Final = 2.0**-52
+_FROM_DECIMAL: Final = 2.0**-52
 _LEAST_DELTA: Final = 1e-300
 # ln of delta's accuracy where it is only to be told which of two is larger.
 _COARSE: Final = 6.0
@@ -87,7 +87,7 @@ def are_below(terms: AnalyticTerms, epsilons: Floats, log_deltas: Floats) -> Fla
     def serve(found: LocatedIntegral, some: Indices) -> _Served:
         scale, _, estimate, upper, _ = found.integral.deltas(epsilons[some])
         with np.errstate(all="ignore"):
-            log_upper = scale + np.log(upper) + _OUTWARD * (np.abs(scale) + 4.0)
+            log_upper = scale + np.log(upper) + OUTWARD_8 * (np.abs(scale) + 4.0)
         precise = upper <= (1.0 + _MOST_COARSE_ERROR) * estimate
         return np.array([log_upper] * 3), precise & (log_upper < log_deltas[some])
 
@@ -122,15 +122,15 @@ def _epsilons(integral: Integral, start: float, deltas: Floats) -> _Served:
     """Return the epsilons of ascending deltas between proven ends, and which are precise."""
     guess = _guesses(integral, start, np.log(deltas))
     known = np.isfinite(guess)
-    least, most = (np.log(deltas[known] * (1.0 + sign * _READING)) for sign in (-1.0, 1.0))
-    slack = _OUTWARD * (np.abs(least) + 4.0)
+    least, most = (np.log(deltas[known] * (1.0 + sign * _FROM_DECIMAL)) for sign in (-1.0, 1.0))
+    slack = OUTWARD_8 * (np.abs(least) + 4.0)
     with np.errstate(all="ignore"):
         scale, lower, estimate, upper, slope = integral.deltas(guess[known])
         error = np.maximum(upper - estimate, estimate - lower) / estimate
         off = scale + np.log(estimate) - least
         epsilon = guess[known] - off * estimate / slope
         margin = (error + 2.0 * slack + (most - least) + off * off) * estimate / -slope
-        margin += 4.0 * _OUTWARD * epsilon
+        margin += 4.0 * OUTWARD_8 * epsilon
         high, low = epsilon + margin, epsilon - margin
         at_high, at_low = integral.deltas(high), integral.deltas(low)
         precise = (estimate > 0.0) & (slope < 0.0) & (error < _MOST_ERROR) & (low > 0.0)
@@ -180,7 +180,7 @@ def _newton(integral: Integral, starts: Floats, log_deltas: Floats) -> tuple[Flo
 def _proven(integral: Integral, epsilons: Floats, most_error: float) -> tuple[Floats, Flags]:
     """Return lower ends, deltas, upper ends and slopes at epsilons, and which are precise."""
     scale, lower, estimate, upper, slope = integral.deltas(epsilons)
-    slack = _OUTWARD * (np.abs(scale) + 4.0)
+    slack = OUTWARD_8 * (np.abs(scale) + 4.0)
     with np.errstate(all="ignore"):
         good = np.maximum(upper - estimate, estimate - lower) <= most_error * estimate
         values = (lower * (1.0 - slack), estimate, upper * (1.0 + slack), slope)
@@ -241,9 +241,9 @@ class ContourProfile(Profile):
         """Return delta, or the known contours' Chernoff bound where that is below a threshold."""
         bound = np.full(epsilon.size, np.inf)
         for *_, integral in self._integrals:
-            c, k = integral.line.c, float(integral.real[0] + integral.error[0])
-            log_bound = log_chernoff(k, c, epsilon)
-            log_bound += _OUTWARD * (abs(k) + c * epsilon + 4.0)
+            c, cgf = integral.line.c, float(integral.real[0] + integral.error[0])
+            log_bound = log_chernoff(cgf, c, epsilon)
+            log_bound += OUTWARD_8 * (abs(cgf) + c * epsilon + 4.0)
             far = integral.far.upper if integral.far else 0.0
             bound = np.minimum(bound, np.exp(np.minimum(log_bound, 700.0)) + far)
         found = np.array([np.zeros_like(bound), bound, bound, -bound])

@@ -46,6 +46,7 @@ from hockeystick.accountants.rdp import (
 )
 from hockeystick.numerics import Ball
 from hockeystick.numerics.roots import increasing_root_by_newton
+from hockeystick.numerics.rounding import OUTWARD_8
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     ContourRule,
@@ -412,7 +413,6 @@ _MOST_RELATIVE_ERROR: Final = 0.5
 _SURELY: Final = 1e-3
 # A single run's epsilon is looked for at least up to this.
 _LEAST_RANGE: Final = 1.0
-_OUTWARD: Final = 2.0**-50
 
 
 def is_formula_poor(terms: AnalyticTerms, epsilon: float) -> bool:
@@ -505,7 +505,7 @@ def integral_for_epsilon(
     """Return an integral good at an epsilon; None where no line is affordable or needed.
 
     No line is needed where a Renyi bound alone proves ln delta to be below ``least``. A quick
-    search takes short lines only and does not split off large losses.
+    search takes short lines only and does not split off tails.
     """
     found = guess and _along_known_line(terms, epsilon, guess)
     if found:
@@ -569,7 +569,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     if known is not None:
         value = known[0].delta(epsilon)
         if value.relative_error < _MOST_RELATIVE_ERROR:
-            return value.log("upper") + _OUTWARD * (abs(value.log_scale) + 4.0)
+            return value.log("upper") + OUTWARD_8 * (abs(value.log_scale) + 4.0)
     c = saddle(terms, epsilon, first_order(terms, epsilon, at_epsilon=True))
     target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
     if far_mode(terms, c) is not FarMode.STRONG:
@@ -578,7 +578,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
         )
     elif log_chernoff(total(terms, c).value, c, epsilon) < least - _SURELY:
         bound = sum_of_bounds(terms, c)
-        return log_chernoff(bound, c, epsilon) + _OUTWARD * (abs(bound) + c * epsilon + 4.0)
+        return log_chernoff(bound, c, epsilon) + OUTWARD_8 * (abs(bound) + c * epsilon + 4.0)
     else:
         quadratures = without_far_outputs(terms, c, target) or whole_line(terms, c, target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
@@ -587,7 +587,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     if not value.relative_error < _MOST_RELATIVE_ERROR:
         return 0.0
     log_delta = value.log("upper")
-    return log_delta + _OUTWARD * (abs(value.log_scale) + 4.0)
+    return log_delta + OUTWARD_8 * (abs(value.log_scale) + 4.0)
 
 
 def _coarse_epsilon(terms: AnalyticTerms, guess: float, log_delta: float) -> float | None:

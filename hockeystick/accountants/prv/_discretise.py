@@ -126,7 +126,7 @@ class TiltedMasses:
     def split(self, step: float, threshold: float) -> tuple[TiltedMasses, TiltedMasses]:
         """Return the masses of losses up to a threshold, and of those above it."""
         kept = math.floor((threshold - self.offset) / step) - self.first + 1
-        large = np.arange(self.weight.size) >= kept
+        tail = np.arange(self.weight.size) >= kept
         low, high = (
             replace(
                 self,
@@ -135,7 +135,7 @@ class TiltedMasses:
                     part[: self.absolute_errors.size], self.absolute_errors, 0.0
                 ),
             )
-            for part in (~large, large)
+            for part in (~tail, tail)
         )
         return low, high
 

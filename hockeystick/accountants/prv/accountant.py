@@ -32,6 +32,7 @@ from hockeystick.accountants.rdp import (
 )
 from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing, increasing_root
+from hockeystick.numerics.rounding import OUTWARD_8
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     CellLoss,
@@ -46,7 +47,7 @@ from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_poin
 from hockeystick.privacy_loss.core.composition import total
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv.lattice import CellTerms, LatticeReading, Reader
+    from hockeystick.accountants.prv.lattice import AnswerOf, CellTerms, LatticeSum
     from hockeystick.kernels.series import Array
 
 
@@ -86,7 +87,7 @@ class _MergedLoss(NamedTuple):
 
 @np.errstate(invalid="ignore", over="ignore")
 def split_tail(target: LatticeTarget, epsilon: float | None) -> LatticeTarget | None:
-    """Return the target with a threshold for the tail, None where no large losses are rare.
+    """Return the target with a threshold for the tail, None where no tail is rare.
 
     Atomic losses are not split: a lattice holds their atoms exactly.
     """
@@ -149,7 +150,6 @@ def _threshold(points: list[_MergedLoss], log_mass: float, epsilon: float) -> fl
     return math.exp(high)
 
 
-_OUTWARD: Final = 2.0**-50
 _LEAST_FLOAT: Final = 5e-324
 # The largest tilt, beyond which round-off is all; the least one, over the standard deviation.
 _LARGEST_TILT: Final = 1e7
@@ -317,7 +317,9 @@ class PRV(DirectedAccountant):
         return cells
 
 
-def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None) -> Interval | None:
+def _tilted_or_split(
+    target: LatticeTarget, read: AnswerOf, epsilon: float | None
+) -> Interval | None:
     """Return the lattices' interval, tilted or with a split tail; None where they overflow."""
     other = cache(lambda: split_tail(target, epsilon) if target.step is None else None)
     found = _refined(target, read, lambda: other() is None)
@@ -332,7 +334,7 @@ def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None)
 
 
 def _refined(
-    target: LatticeTarget, read: Reader, retry: Callable[[], bool] = lambda: True
+    target: LatticeTarget, read: AnswerOf, retry: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     try:
         with np.errstate(invalid="raise", over="raise"):
@@ -375,22 +377,20 @@ def _within_bounds(found: Interval | None, most: float, bound: Callable[[], Inte
     return found.within(bound()) if found.relative_width > _WIDE else found
 
 
-def _deltas(low: LatticeReading | None, high: LatticeReading, epsilon: float) -> Interval:
+def _deltas(low: LatticeSum | None, high: LatticeSum, epsilon: float) -> Interval:
     lower = low.lower(epsilon) if low else -math.inf
     upper = high.upper(epsilon)
     if lower > -math.inf:
-        lower -= _OUTWARD * (abs(lower) + 4.0)
-    upper += _OUTWARD * (abs(upper) + 4.0)
+        lower -= OUTWARD_8 * (abs(lower) + 4.0)
+    upper += OUTWARD_8 * (abs(upper) + 4.0)
     ends = down(math.exp(min(lower, 0.0))), min(up(math.exp(min(upper, 0.0))), 1.0)
     return Interval(ends[0], 0.5 * (ends[0] + ends[1]), ends[1])
 
 
-def _epsilons(
-    low: LatticeReading | None, high: LatticeReading, delta: float, bound: float
-) -> Interval:
+def _epsilons(low: LatticeSum | None, high: LatticeSum, delta: float, bound: float) -> Interval:
     """Return epsilon between the two compositions, searched for from an upper bound on."""
     least, most = log_readings(delta)
-    slack = _OUTWARD * (abs(least) + 4.0)
+    slack = OUTWARD_8 * (abs(least) + 4.0)
     slope = -high.tilt
     upper = _crossing(lambda eps: high.upper(eps) - (least - slack), bound, slope, 1.0)
     if low is None:

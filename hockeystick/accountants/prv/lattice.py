@@ -37,14 +37,14 @@ from hockeystick.accountants.prv.sums import (
     Combinations,
     ComposedMasses,
     SplitMasses,
-    absolute_error_of_large,
     combinations,
     composed_masses,
     expm1_or_inf,
     log_or_none,
-    mass_of_large,
-    masses_with_large_loss,
+    masses_with_tail,
     split_masses_of,
+    tail_absolute_error,
+    tail_mass,
     with_absolute_errors,
 )
 from hockeystick.numerics import ULP
@@ -139,7 +139,7 @@ class Lattice:
     The errors are those of ``TiltedMasses``, added up: ``relative_error`` of the factors,
     ``mass_error`` the tilted mass that is outside the window or uncertain, ``infinity_mass`` and
     ``displacement``. The widest loss alone takes ``widest`` points. With ``bulk`` the masses are
-    those of outcomes with a large loss only.
+    those of outcomes with a run in the tail only.
     """
 
     tilt: float
@@ -193,17 +193,17 @@ class Lattice:
         return value, error * (1.0 + 1e-12) + rounding * abs(value), scale
 
 
-# The number of points on which outcomes without a large loss are bounded.
+# The number of points on which the bulk is bounded.
 _COARSE_POINTS: Final = 2048
 # A contribution below exp of minus this of another is bounded by Chernoff alone.
 _NEGLIGIBLE_BULK: Final = 24.0
-# The tilts of lattices for small losses: their number per octave.
+# The tilts of lattices for the bulk: their number per octave.
 _PER_OCTAVE: Final = 3
 
 
 @dataclass(frozen=True)
 class Bulk:
-    """The outcomes without a large loss: what they contribute to delta.
+    """The outcomes whose runs are all in the bulk: what they contribute to delta.
 
     That is at most Chernoff's bound. Where that is not negligible next to the others, ``compose``
     puts them on a lattice of their own, tilted to their own saddle.
@@ -246,7 +246,7 @@ class Bulk:
         if place not in self._known:
             tilt = 2.0 ** (place / _PER_OCTAVE)
             weights = [
-                (one.small.retilted(self.step, self.tilt, tilt), one.runs)
+                (one.bulk.retilted(self.step, self.tilt, tilt), one.runs)
                 for one in self.split_masses
             ]
             self._known[place] = self.compose(weights, tilt)
@@ -258,9 +258,9 @@ class Bulk:
 
     @cached_property
     def _coarse(self) -> CoarseLosses:
-        """The small losses on few points, convexly larger, with their absolute errors added."""
+        """The bulk's losses on few points, convexly larger, with their absolute errors added."""
         return coarsened(
-            [(with_absolute_errors(one.small), one.runs) for one in self.split_masses],
+            [(with_absolute_errors(one.bulk), one.runs) for one in self.split_masses],
             self.step,
             _COARSE_POINTS,
         )
@@ -310,10 +310,10 @@ def _composed(
     split_masses = None if threshold is None else split_masses_of(weights, step, threshold)
     log_all = log_outside
     if split_masses is not None:
-        large = mass_of_large(split_masses)
-        if not large or not all(bool(one.small.weight.any()) for one in split_masses):
+        tail = tail_mass(split_masses)
+        if not tail or not all(bool(one.bulk.weight.any()) for one in split_masses):
             return None
-        log_outside += min(math.log(large), 0.0)
+        log_outside += min(math.log(tail), 0.0)
     low, high, outside = window(weights, step, log_outside)
     if not high - low < MOST_POINTS * step:
         return None
@@ -323,8 +323,8 @@ def _composed(
     place = abs(offset) + abs(first * step) + size * step
     rotation = first % size
 
-    def without_large(small: Sequence[tuple[TiltedMasses, int]], order: float) -> Lattice | None:
-        return _composed(small, step, order, log_all, None)
+    def bulk_lattice(bulk: Sequence[tuple[TiltedMasses, int]], order: float) -> Lattice | None:
+        return _composed(bulk, step, order, log_all, None)
 
     if split_masses is None:
         masses: ComposedMasses = composed_masses(weights, size, rotation)
@@ -333,8 +333,8 @@ def _composed(
         )
     else:
         masses, mass_error = (
-            masses_with_large_loss(split_masses, size, rotation),
-            absolute_error_of_large(split_masses),
+            masses_with_tail(split_masses, size, rotation),
+            tail_absolute_error(split_masses),
         )
     return Lattice(
         tilt=tilt,
@@ -351,13 +351,13 @@ def _composed(
         displacement=math.fsum(count * one.displacement for one, count in weights)
         + 8.0 * ULP * place,
         widest=max(one.weight.size for one, _ in weights),
-        bulk=None if split_masses is None else Bulk(split_masses, step, tilt, without_large),
+        bulk=None if split_masses is None else Bulk(split_masses, step, tilt, bulk_lattice),
     )
 
 
-LatticeReading: TypeAlias = Lattice | Combinations
+LatticeSum: TypeAlias = Lattice | Combinations
 CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
-Reader: TypeAlias = "Callable[[LatticeReading | None, LatticeReading], Interval]"
+AnswerOf: TypeAlias = "Callable[[LatticeSum | None, LatticeSum], Interval]"
 
 # The least number of points of a first lattice.
 _LEAST_POINTS: Final = 2**12
@@ -408,7 +408,7 @@ class LatticeTarget(NamedTuple):
 
 
 def refined(
-    target: LatticeTarget, read: Reader, retry: Callable[[], bool] = lambda: True
+    target: LatticeTarget, read: AnswerOf, retry: Callable[[], bool] = lambda: True
 ) -> Interval | None:
     """Return the narrowest interval of ever finer lattices, None where there is none.
 
@@ -448,7 +448,7 @@ def refined(
     return best
 
 
-def _combined(target: LatticeTarget) -> tuple[LatticeReading | None, LatticeReading] | None:
+def _combined(target: LatticeTarget) -> tuple[LatticeSum | None, LatticeSum] | None:
     upper = combinations(target.upper, target.tilt)
     if upper is None or target.lower == target.upper:
         return None if upper is None else (upper, upper)
@@ -497,10 +497,11 @@ def _window(target: LatticeTarget) -> float:
     curvature = total(target.truncation.terms(target.upper), c).second_derivative
     widest = 0.0
     for loss, _ in target.upper:
-        k = target.truncation.cgf_estimate(loss, c)
-        lowest = max(loss.infimum, (k.value - 50.0) / c)
+        cgf = target.truncation.cgf_estimate(loss, c)
+        lowest = max(loss.infimum, (cgf.value - 50.0) / c)
         widest = max(
             widest,
-            min(loss.supremum, k.first_derivative + 40.0 * math.sqrt(k.second_derivative)) - lowest,
+            min(loss.supremum, cgf.first_derivative + 40.0 * math.sqrt(cgf.second_derivative))
+            - lowest,
         )
     return max(16.0 * math.sqrt(curvature) + 1.0 / c, widest)

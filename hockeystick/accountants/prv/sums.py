@@ -10,14 +10,14 @@ so that round-off is relative: a convolution with m terms adds less than ``m + 2
 place to what its factors are off by, and that of n runs is made of n - 1 of them at most. What
 comes near underflow, where round-off is no longer relative, is left out and counted.
 
-Rare large losses, summed separately where no tilt makes round-off relative to them.
+Tail and bulk: rare large losses, summed separately where no tilt makes round-off relative to them.
 
-Where few runs have a large loss, the tail of the sum falls slower than any exponential, and a tilt
-to the losses next to epsilon gives most weight to far larger ones. With ``M = A + J`` for each
-run's tilted masses (bulk: losses up to a threshold; tail: losses above it) the outcomes with a
-large loss have the transform ``prod M^n - prod A^n``, which is computed without cancellation: its
-round-off is relative to their mass ``sum n J``, however rare they are. The outcomes without a large
-loss are composed at a tilt of their own.
+Each run's tilted masses are ``M = A + J``: the bulk A of losses up to a threshold, and the tail J
+of those above it. Where few runs are in the tail, the sum's mass falls slower than any exponential,
+and a tilt to the losses next to epsilon gives most weight to far larger ones. The outcomes with a
+run in the tail have the transform ``prod M^n - prod A^n``, which is computed without cancellation:
+its round-off is relative to their mass ``sum n J``, however rare they are. Those whose runs are all
+in the bulk are composed at a tilt of their own.
 """
 
 from __future__ import annotations
@@ -302,24 +302,24 @@ _FOR_EACH_RUN: Final = 8.0
 
 
 class SplitMasses(NamedTuple):
-    """The masses of small losses and of large ones, and how often the loss runs."""
+    """The masses of the bulk and of the tail, and how often the loss runs."""
 
-    small: TiltedMasses
-    large: TiltedMasses
+    bulk: TiltedMasses
+    tail: TiltedMasses
     runs: int
 
 
 def split_masses_of(
     weights: Sequence[tuple[TiltedMasses, int]], step: float, threshold: float
 ) -> list[SplitMasses]:
-    """Return the masses of small and of large losses."""
+    """Return the masses of bulk and tail."""
     return [SplitMasses(*one.split(step, threshold), count) for one, count in weights]
 
 
-def mass_of_large(split_masses: Sequence[SplitMasses]) -> float:
-    """Return a bound of the tilted mass of all outcomes with a large loss, relative to all."""
+def tail_mass(split_masses: Sequence[SplitMasses]) -> float:
+    """Return a bound of the tilted mass of outcomes with a run in the tail, relative to all."""
     return math.fsum(
-        n * float(large.weight.sum()) for _, large, n in split_masses
+        n * float(tail.weight.sum()) for _, tail, n in split_masses
     ) * _growth_by_composition(split_masses)
 
 
@@ -329,22 +329,20 @@ def _growth_by_composition(split_masses: Sequence[SplitMasses]) -> float:
     return math.exp(math.fsum(n * max(math.log(total), 0.0) for total, n in totals)) * (1.0 + 1e-9)
 
 
-def absolute_error_of_large(split_masses: Sequence[SplitMasses]) -> float:
-    """Return a bound of the absolute error in the mass of outcomes with a large loss.
+def tail_absolute_error(split_masses: Sequence[SplitMasses]) -> float:
+    """Return a bound of the absolute error in the mass of outcomes with a run in the tail.
 
     If A has the absolute error a and J has j, ``M^n - A^n`` changes by at most ``n j + n J n a``,
     times the growth of a power whose total exceeds 1.
     """
-    small = math.fsum(one.runs * one.small.absolute_error for one in split_masses)
-    large = math.fsum(one.runs * one.large.absolute_error for one in split_masses)
-    grown = (1.0 + expm1_or_inf(small + large)) * _growth_by_composition(split_masses)
-    return (large + (mass_of_large(split_masses) + large) * small) * grown
+    bulk = math.fsum(one.runs * one.bulk.absolute_error for one in split_masses)
+    tail = math.fsum(one.runs * one.tail.absolute_error for one in split_masses)
+    grown = (1.0 + expm1_or_inf(bulk + tail)) * _growth_by_composition(split_masses)
+    return (tail + (tail_mass(split_masses) + tail) * bulk) * grown
 
 
-def masses_with_large_loss(
-    split_masses: Sequence[SplitMasses], size: int, rotation: int
-) -> PointMasses:
-    """Return the masses of the outcomes with a large loss, the first of them at ``rotation``.
+def masses_with_tail(split_masses: Sequence[SplitMasses], size: int, rotation: int) -> PointMasses:
+    """Return the masses of the outcomes with a run in the tail, the first at ``rotation``.
 
     An error e_A of A's transform, in the 2-norm, is one of ``n (n - 1) |J| e_A`` of the power's
     difference, and e_J is one of ``n e_J``; both grow as the powers of what exceeds 1 do.
@@ -354,26 +352,26 @@ def masses_with_large_loss(
     unit = TRANSFORM * math.log2(size)
     rare: Complexes = np.zeros(size // 2 + 1, dtype=np.complex128)
     bulk: Complexes = np.ones_like(rare)
-    error_small, error_large, norms, runs = 0.0, 0.0, 0.0, 0.0
+    error_bulk, error_tail, norms, runs = 0.0, 0.0, 0.0, 0.0
     for one, count in ((half, half.runs) for half in split_masses):
-        low, high = (wrapped(part.first, part.weight, size) for part in (one.small, one.large))
-        small, large = rfft(low), rfft(high)
-        own, alone = _difference(small, large, count), power(small, count)
+        low, high = (wrapped(part.first, part.weight, size) for part in (one.bulk, one.tail))
+        transform = rfft(low)
+        own, alone = _difference(transform, rfft(high), count), power(transform, count)
         rare = rare * (alone + own) + bulk * own
         bulk = bulk * alone
-        error_small += count * unit * norm(low)
-        error_large += count * unit * norm(high)
+        error_bulk += count * unit * norm(low)
+        error_tail += count * unit * norm(high)
         norms += count * norm(high)
         runs += count
     growth = 1.01 * _growth_by_composition(split_masses) + expm1_or_inf(
-        (error_small + error_large) * math.sqrt(size)
+        (error_bulk + error_tail) * math.sqrt(size)
     )
-    transformed = error_large + mass_of_large(split_masses) * error_small
+    transformed = error_tail + tail_mass(split_masses) * error_bulk
     rounding = ULP * (_SUBTRACTED + _FOR_EACH_RUN * (runs + len(split_masses)))
     mass = np.roll(irfft(rare, size), -rotation)
     back = unit * norm(mass) * 1.01
     round_off = (transformed + rounding * norms) * growth + back + runs * size * _DENORMAL
-    return PointMasses(mass, round_off, mass_of_large(split_masses))
+    return PointMasses(mass, round_off, tail_mass(split_masses))
 
 
 def with_absolute_errors(one: TiltedMasses) -> TiltedMasses:
@@ -383,19 +381,19 @@ def with_absolute_errors(one: TiltedMasses) -> TiltedMasses:
     )
 
 
-def _difference(small: Complexes, large: Complexes, count: int) -> Complexes:
+def _difference(bulk: Complexes, tail: Complexes, count: int) -> Complexes:
     """Return ``(A + J)^n - A^n``, right to a few n units of ``n |J|``."""
     if count == 1:
-        return large
-    near = np.abs(large) < min(_SMALL, 1.0 / count) * np.abs(small)
-    ratio = np.where(near, large, 0.0) / np.where(near, small, 1.0)
+        return tail
+    near = np.abs(tail) < min(_SMALL, 1.0 / count) * np.abs(bulk)
+    ratio = np.where(near, tail, 0.0) / np.where(near, bulk, 1.0)
     x, y = ratio.real, ratio.imag
     real = 0.5 * count * np.log1p(2.0 * x + x * x + y * y)
     turn = count * np.arctan2(y, 1.0 + x)
     grown = np.expm1(real) * np.cos(turn) - 2.0 * np.sin(0.5 * turn) ** 2
     less_one = grown + 1j * np.exp(real) * np.sin(turn)
-    alone = power(small, count)
-    return np.asarray(np.where(near, alone * less_one, power(small + large, count) - alone))
+    alone = power(bulk, count)
+    return np.asarray(np.where(near, alone * less_one, power(bulk + tail, count) - alone))
 
 
 # Atoms of less tilted mass than exp(-this) are omitted.

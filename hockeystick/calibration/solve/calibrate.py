@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from enum import StrEnum
 from typing import Any, Final, final
 
@@ -25,7 +26,7 @@ from hockeystick.io.codec import parameters_of, required_by, start_for
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import ApproxDP
-from hockeystick.numerics.numerals import at_least, at_most, formatted_down, formatted_up
+from hockeystick.numerics.numerals import at_least, at_most, formatted
 from hockeystick.results import no_number
 
 TOLERANCE: Final = 1e-9
@@ -124,10 +125,10 @@ class Calibrated:
             return str(self)
         if isinstance(self.value, int) and _OF_AN_INT.fullmatch(spec):
             return format(self.value, spec)
-        rounded = {"least": formatted_up, "most": formatted_down}.get(self.extreme)
-        if rounded is None:
+        rounding = {"least": ROUND_CEILING, "most": ROUND_FLOOR}.get(self.extreme)
+        if rounding is None:
             raise TypeError(f"{self.parameter} has no safe side to round to: use found.value")
-        return rounded(self.value, spec)
+        return formatted(self.value, spec, rounding)
 
     def __repr__(self) -> str:
         return f"<{self}>"

@@ -18,6 +18,7 @@ from hockeystick.conversions.convert import convert
 from hockeystick.errors import ParameterError, UnsupportedError, same_name
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics.rounding import OUTWARD_32
 from hockeystick.privacy_loss import Composition
 from hockeystick.results import Certified
 
@@ -30,7 +31,6 @@ _PRIOR: Final = Domain(
 )
 # More than the rounding of an exact conversion, relative to its result.
 _ROUNDING: Final = 2.0**-40
-_OUTWARD: Final = 2.0**-48
 _AUTO: Final = "auto"
 
 
@@ -310,8 +310,8 @@ class BayesErrorConstraint(Constraint):
         low, high = max(epsilon - slack * (1.0 + epsilon), 0.0), epsilon + slack * (1.0 + epsilon)
         most = _certified(accountants.delta(plan, epsilon=low, accountant=self.accountant)).upper
         least = _certified(accountants.delta(plan, epsilon=high, accountant=self.accountant)).lower
-        lower = max(p * (1.0 - most) * (1.0 - _OUTWARD) - _OUTWARD * p, 0.0) if most else p
-        upper = min(p * (1.0 - least) * (1.0 + _OUTWARD) + _OUTWARD * p, p)
+        lower = max(p * (1.0 - most) * (1.0 - OUTWARD_32) - OUTWARD_32 * p, 0.0) if most else p
+        upper = min(p * (1.0 - least) * (1.0 + OUTWARD_32) + OUTWARD_32 * p, p)
         return Measured(min(lower, upper), upper, self.quantity)
 
     def meets(self, found: Achieved) -> bool:
@@ -369,14 +369,14 @@ class RenyiConstraint(Constraint):
         found = convert(plan, RenyiDP, orders=tuple(order for order, _ in self.allowed))
         exact = found.origin is not None and found.origin.kind == "exact"
         upper = max(
-            _over(size, most, 1.0 + _OUTWARD)
+            _over(size, most, 1.0 + OUTWARD_32)
             for (_, size), (_, most) in zip(found.divergences, self.allowed, strict=True)
         )
         lower = 0.0
         if exact and upper > 0.0:
             directions = composition_of(plan, "rdp").directions
             lower = max(
-                _over(plan_divergence(terms, order)[0], most, 1.0 - _OUTWARD)
+                _over(plan_divergence(terms, order)[0], most, 1.0 - OUTWARD_32)
                 for terms in directions
                 for order, most in self.allowed
             )

@@ -12,6 +12,7 @@ from hockeystick.conversions.published.shuffling import OPEN_DELTA
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import log_readings
+from hockeystick.numerics.rounding import OUTWARD_128
 from hockeystick.privacy_loss import Terms
 from hockeystick.privacy_loss.core.composition import largest_order, sum_of_bounds, total
 from hockeystick.results import Certified
@@ -21,7 +22,6 @@ TENSORFLOW_ORDERS: Final = (
     *map(float, range(5, 64)),
     *(128.0, 256.0, 512.0),
 )
-_OUTWARD: Final = 2.0**-46
 
 
 def tensorflow_privacy_epsilon(plan: Mechanism, delta: float) -> Certified:
@@ -79,17 +79,13 @@ class _TensorFlowPrivacy(BoundAccountant):
 
     def epsilon_upper(self, terms: Terms, delta: float) -> float:
         log_inverse = -log_readings(delta)[0]
-        bounds = [((total(terms, c).value + log_inverse) / c, c) for c in _orders_less_one(terms)]
+        last = largest_order(terms)
+        orders = (order - 1.0 for order in TENSORFLOW_ORDERS if order - 1.0 <= last)
+        bounds = [((total(terms, c).value + log_inverse) / c, c) for c in orders]
         if not bounds:
             return math.inf
         best = min(bounds)[1]
-        return (sum_of_bounds(terms, best) + log_inverse) / best * (1.0 + _OUTWARD)
+        return (sum_of_bounds(terms, best) + log_inverse) / best * (1.0 + OUTWARD_128)
 
     def delta_upper(self, terms: Terms, epsilon: float) -> float:
         return 1.0  # asked by nobody
-
-
-def _orders_less_one(terms: Terms) -> list[float]:
-    """Return the orders less 1, which are exact floats, at which there may be a bound."""
-    last = largest_order(terms)
-    return [order - 1.0 for order in TENSORFLOW_ORDERS if order - 1.0 <= last]

@@ -18,6 +18,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP, ApproxDP
 from hockeystick.numerics import decimal
+from hockeystick.numerics.rounding import OUTWARD_128
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, StrongerClonesLoss
 from hockeystick.privacy_loss.local import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.results import Approximate, Certified, Quantity
@@ -35,8 +36,6 @@ _LOCAL: Final = Domain(symbol="eps_0", low=LEAST_EPSILON, high=MOST_EPSILON, typ
 _ANY_LOCAL: Final = Domain(symbol="eps_0", low=0, high=300, typical=(0.1, 8))
 _USERS: Final = Domain(symbol="n", low=2, high=10**9, typical=(100, 10**7), whole=True)
 _MANY: Final = whole_numbers("n", 1, (100, 10**7))
-# Of the formulas, a few roundings of a few units in the last place each.
-_OUTWARD: Final = 2.0**-46
 
 
 def limit_epsilon(
@@ -272,12 +271,12 @@ def _checked(local: float, users: int, delta: float) -> tuple[float, int, float]
 
 def _enough(users: int, least: float) -> None:
     """Raise where there are fewer users than a bound is proven for."""
-    if users < least * (1.0 + _OUTWARD):
+    if users < least * (1.0 + OUTWARD_128):
         allowed = f"at least {math.ceil(least):,} for this bound to hold; use ShuffledReports"
         raise ParameterError("users", users, allowed)
 
 
 def _guarantee(local: float, size: float, delta: float) -> ApproxDP:
     """Return ``ln(1 + tau size)``, rounded up, at most the randomizer's epsilon."""
-    value = math.log1p(math.tanh(0.5 * local) * size) * (1.0 + _OUTWARD)
+    value = math.log1p(math.tanh(0.5 * local) * size) * (1.0 + OUTWARD_128)
     return ApproxDP(min(value, local), delta)

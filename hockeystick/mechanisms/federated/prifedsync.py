@@ -58,7 +58,7 @@ class PriFedSync(Plan):
 
     at most, and the plan what the client pays that pays most: ``of_client(j)`` is j's own plan.
 
-    - **Both readings have the same f.** Weak federated f-DP is about what another client sees,
+    - **Both definitions have the same f.** Weak federated f-DP is about what another client sees,
       strong federated f-DP about what all others see together; both are functions of the sequence
       of models that j sends out, to which f_j applies as a whole, and the server's view is too.
     - **The square of the rate does not amplify.** Theorem 1 counts a round for client i against

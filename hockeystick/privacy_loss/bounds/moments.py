@@ -3,11 +3,11 @@
 The first four cumulants of a loss, under P and under Q, for Edgeworth expansions.
 
 Fast and unproven; ``moment_bounds`` has enclosures. The mean of a small loss is of second order in
-it, so it is never a difference: with ``L = ln dP/dQ`` and ``k(y) = e^-y - 1 + y``,
+it, so it is never a difference: with ``L = ln dP/dQ`` and ``h(y) = e^-y - 1 + y``,
 ``l(y) = e^-y (e^y - 1 - y)``, both >= 0 for ``y >= 0``,
 
-     E_P[L] = E_P[k(L); L > 0] + E_Q[l(-L); L < 0],
-    -E_Q[L] = E_P[l(L); L > 0] + E_Q[k(-L); L < 0].
+     E_P[L] = E_P[h(L); L > 0] + E_Q[l(-L); L < 0],
+    -E_Q[L] = E_P[l(L); L > 0] + E_Q[h(-L); L < 0].
 
 These are ``E_P[e^-L - 1 + L]`` and ``E_Q[e^L - 1 - L]``, as ``E_P[e^-L] = 1 = E_Q[e^L]``, with the
 measure changed where an exponential would grow.
@@ -60,11 +60,11 @@ import numpy as np
 from hockeystick.kernels import uniform_minorant
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP, Ball, up
-from hockeystick.numerics.rounding import float_up
+from hockeystick.numerics.rounding import OUTWARD_64, OUTWARD_8192, float_up
 
 
 def log_cks_factor(c: float, m: Any = math) -> float:
-    """Return ``ln(c^c / (1+c)^(1+c)) <= 0``: ``ln delta <= K(c) - c epsilon`` plus this.
+    """Return ``ln C(c) = ln(c^c / (1+c)^(1+c))``: ``ln delta <= K(c) - c epsilon + ln C(c)``.
 
     ``sup_l exp(-c l) (1 - exp(-l))`` over ``l > 0`` is attained at ``l = ln(1 + 1/c)``. With a
     context of mpmath as m, the factor is computed in it.
@@ -115,7 +115,7 @@ def of_signed_parts(above: SignedPart, below: SignedPart, zero_mass: float = 0.0
 
 
 def mean_integrands(size: Array) -> tuple[Array, Array]:
-    """Return ``k`` and ``l`` of the module's text, to full relative precision, for y >= 0.
+    """Return ``h`` and ``l`` of the module's text, to full relative precision, for y >= 0.
 
     They increase with y; beyond 0.5 nothing cancels, and below it the series of e^y does not.
     """
@@ -125,9 +125,9 @@ def mean_integrands(size: Array) -> tuple[Array, Array]:
         plus, minus = 1.0 + small / order * plus, 1.0 - small / order * minus
     square = 0.5 * small * small
     is_small = size <= 0.5
-    k = np.where(is_small, square * minus, np.expm1(-size) + size)
+    h = np.where(is_small, square * minus, np.expm1(-size) + size)
     rest = -np.expm1(-size) - size * np.exp(-size)
-    return k, np.where(is_small, np.exp(-small) * square * plus, rest)
+    return h, np.where(is_small, np.exp(-small) * square * plus, rest)
 
 
 def _cumulants(
@@ -156,14 +156,12 @@ class MinorantDecay:
 
 # The sixth power of larger losses is infinite.
 _LARGEST: Final = 1e40
-# Covers the few roundings of each formula.
-_OUTWARD: Final = 1.0 + 2.0**-40
 
 
 def tail_moment(mass: float, sixth: float, power: int, offset: float) -> float:
     """Return a bound of ``E[(|L| + offset)^power]`` over an event of at most this mass."""
     largest = 32.0 * (sixth + offset**6)
-    return math.sqrt(mass) * float(largest ** (power / 6.0)) * _OUTWARD
+    return math.sqrt(mass) * float(largest ** (power / 6.0)) * (1.0 + OUTWARD_8192)
 
 
 def sixth_moment_of_normal(offset: float, slope: float) -> float:
@@ -173,11 +171,11 @@ def sixth_moment_of_normal(offset: float, slope: float) -> float:
 
 def sixth_power(size: float) -> float:
     """Return the sixth power, rounded up; inf where it overflows."""
-    return size**6 * _OUTWARD if size < _LARGEST else math.inf
+    return size**6 * (1.0 + OUTWARD_8192) if size < _LARGEST else math.inf
 
 
 # Covers the round-off of sums of positive terms, and of elementary functions.
-OUTWARD: Final = 1e-11
+SUM_ROUND_OFF: Final = 1e-11
 
 
 # Bounds ``E[(|L| + offset)^power]`` beyond the cells, given the power and the offset.
@@ -248,7 +246,7 @@ def of_signed_cells(
 
 
 def _evaluated(size: Range) -> tuple[Range, Range]:
-    """Return ``k`` and ``l`` over each cell: they increase."""
+    """Return ``h`` and ``l`` over each cell: they increase."""
     low, high = mean_integrands(size.low), mean_integrands(size.high)
     return Range(low[0], high[0]), Range(low[1], high[1])
 
@@ -273,7 +271,7 @@ def _law(
     squares = _total([(w, _power(d, 2)) for w, d in parts], tail_bound(2, offset))
     cubes = [(w, _power(Range(d.low, d.high + radius), 3)) for w, d in parts]
     third = _total(cubes, tail_bound(3, offset))[1]
-    variance = max(squares[0] - radius * radius * (1.0 + OUTWARD), 0.0)
+    variance = max(squares[0] - radius * radius * (1.0 + SUM_ROUND_OFF), 0.0)
     return LawBounds(*mean, variance, squares[1], third)
 
 
@@ -292,11 +290,9 @@ def _total(parts: list[tuple[Range, Range]], rest: float) -> tuple[float, float]
     """Return bounds of the integral of a positive function: masses times values, and the rest."""
     low = sum(float((mass.low * value.low).sum()) for mass, value in parts)
     high = sum(float((mass.high * value.high).sum()) for mass, value in parts)
-    return low * (1.0 - OUTWARD), high * (1.0 + OUTWARD) + rest
+    return low * (1.0 - SUM_ROUND_OFF), high * (1.0 + SUM_ROUND_OFF) + rest
 
 
-# Covers the few roundings of each formula, and the readings of its parameters.
-_ZCDP_LINE_OUTWARD: Final = 2.0**-47
 _LEAST: Final = 5e-324
 # The relative round-off of a derivative.
 _NEAR: Final = 1e-12
@@ -433,4 +429,4 @@ def steepest_slope(left: tuple[float, float], right: tuple[float, float]) -> flo
 
 def outward(value: float) -> float:
     """Return the value rounded up, above 0."""
-    return value * (1.0 + _ZCDP_LINE_OUTWARD) + 2.0 * _LEAST
+    return value * (1.0 + OUTWARD_64) + 2.0 * _LEAST

@@ -37,7 +37,7 @@ _PER_POINT: Final = 200
 # ln of what the Taylor series leaves out at most, relative to a term.
 _REST: Final = -39.0
 # Second-order errors, and the bound's own round-off.
-_OUTWARD: Final = 1.1
+_SECOND_ORDER: Final = 1.1
 _UNDERFLOW: Final = 1e-250
 
 
@@ -91,7 +91,7 @@ def mgf_line(
     error += modulus * (bound[3] + modulus * bound[4])
     error += np.minimum(bound[5] + modulus * bound[6], modulus * modulus * bound[7])
     underflow = _UNDERFLOW if log_weight.min() < -700.0 else 0.0
-    return real, imag, _OUTWARD * error + underflow
+    return real, imag, _SECOND_ORDER * error + underflow
 
 
 def tilted_line(

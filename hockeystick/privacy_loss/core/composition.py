@@ -527,7 +527,7 @@ def cgf_upper(terms: Terms, c: float) -> float:
 def sum_of_bounds(terms: TermSequence, c: float) -> float:
     """Return an upper bound of the composition's ``K(c)``, without the rounding of the products."""
     found = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    return math.fsum(count * (k.midpoint + k.radius) for k, count in found)
+    return math.fsum(count * (cgf.midpoint + cgf.radius) for cgf, count in found)
 
 
 def largest_order(terms: TermSequence) -> float:

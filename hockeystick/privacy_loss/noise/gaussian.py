@@ -1,4 +1,4 @@
-"""The Gaussian mechanism's loss: itself Gaussian, with every reading in closed form."""
+"""The Gaussian mechanism's loss: itself Gaussian, with all that is asked of it in closed form."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         Edges below the least loss are at the output that has it, which parts the two: where
         exactly does not matter, as a cell across it is the sum of both sides'.
         """
-        read = self._read(edges)
+        read = self._preimages(edges)
         right = edges_at(read.right / self.mu, read.error / self.mu)
         negative = int(np.searchsorted(edges, 0.0))
         at, error = read.left[:negative] / self.mu, read.left_error[:negative] / self.mu
@@ -296,7 +296,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
             at, error = np.append(at, -math.inf), np.append(error, 0.0)
         return right, edges_at(at[::-1], error[::-1])
 
-    def _read(self, edges: Array) -> _Reading:
+    def _preimages(self, edges: Array) -> _Preimages:
         """Return ``mu x`` at losses on both sides, and bounds of its errors."""
         half, least = 0.5 * self.mu * self.mu, self.infimum
         lowest = edges <= least
@@ -316,7 +316,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         left = np.where(lowest, right, half + loss + product - grown)
         left_error = error + relative + ULP * 4.0 * np.abs(product)
         sure = lowest | np.isposinf(edges)
-        return _Reading(right, np.where(sure, 0.0, error), left, np.where(sure, 0.0, left_error))
+        return _Preimages(right, np.where(sure, 0.0, error), left, np.where(sure, 0.0, left_error))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is ``eps >= 0``."""
@@ -326,7 +326,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         )
 
 
-class _Reading(NamedTuple):
+class _Preimages(NamedTuple):
     """``mu x`` at losses, on the right and on the left of the least one, with errors."""
 
     right: Array

@@ -105,7 +105,7 @@ def _mixed_masses(at: UncertainEdges, means: Array, weights: Array) -> tuple[Arr
     return found
 
 
-class _Reading(NamedTuple):
+class _ValueAndSlope(NamedTuple):
     """A function's value and slope at some outputs, and the error of the value."""
 
     value: Array
@@ -128,7 +128,7 @@ class _OddCurve(NamedTuple):
         target = edges.at
         finite = np.where(np.isfinite(target), target, 0.0)
         at = np.where(finite == 0.0, 0.0, np.copysign(self._solved(np.abs(finite)), finite))
-        read = self._read(at)
+        read = self._value_at(at)
         # The loss at 0 is exactly 0.
         unsure = np.where(at == 0.0, 0.0, read.error)
         off = 1.01 * (np.abs(read.value - finite) + unsure + edges.error)
@@ -153,7 +153,7 @@ class _OddCurve(NamedTuple):
         high = np.min((target - np.log(weight)) / distance + 0.5 * distance, axis=0)
         at = 0.5 * high
         for _ in range(_STEPS):
-            read = self._read(at)
+            read = self._value_at(at)
             above = read.value > target
             low, high = np.where(above, low, at), np.where(above, at, high)
             moved = at - (read.value - target) / read.slope
@@ -164,15 +164,15 @@ class _OddCurve(NamedTuple):
                 break
         return np.asarray(at)
 
-    def _read(self, at: Array) -> _Reading:
+    def _value_at(self, at: Array) -> _ValueAndSlope:
         right, left = self._rising(at), self._rising(-at)
-        return _Reading(
+        return _ValueAndSlope(
             right.value - left.value,
             right.slope + left.slope,
             right.error + left.error + ULP * np.abs(right.value - left.value),
         )
 
-    def _rising(self, at: Array) -> _Reading:
+    def _rising(self, at: Array) -> _ValueAndSlope:
         """Return T and T' at some outputs.
 
         T is the logarithm of a mean of numbers near 1 where x is small: ``ln1p`` of a sum of
@@ -191,7 +191,7 @@ class _OddCurve(NamedTuple):
         unsure = (4.0 * sizes * share).sum(axis=0) / total
         # The weights add up to 1 to within half a unit each, which log1p takes for exact.
         unsure = unsure + 8.0 + 4.0 * distance.size + 2.0 * np.abs(top)
-        return _Reading(value, slope, ULP * unsure)
+        return _ValueAndSlope(value, slope, ULP * unsure)
 
 
 _GAUSSIAN_MIXTURE_STEPS: Final = 60
@@ -255,7 +255,7 @@ def _masses(curve: _Curve, edges: UncertainEdges) -> tuple[Array, Array, Array]:
     return mixed[0], alone[0], np.maximum(alone[1], mixed[1])
 
 
-class _GaussianMixtureReading(NamedTuple):
+class _ValueAndShares(NamedTuple):
     """The loss t, its slope, each component's share, the error of t, and each share's relative."""
 
     value: Array
@@ -313,7 +313,7 @@ class _Curve(NamedTuple):
         """Return the outputs at which the loss takes the values of edges, with proven errors."""
         target = edges.at
         at = self._solved(target)
-        read = self._read(at)
+        read = self._value_at(at)
         slope = read.slope
         off = 1.01 * (np.abs(read.value - target) + read.error + edges.error)
         bend = 0.25 * float(np.ptp(self.distances)) ** 2
@@ -340,14 +340,14 @@ class _Curve(NamedTuple):
         finite = np.where(np.isfinite(target), target, 0.0)
         at = self._at_most(finite)
         for _ in range(_GAUSSIAN_MIXTURE_STEPS):
-            read = self._read(at)
+            read = self._value_at(at)
             step = (read.value - finite) / read.slope
             at = at - step
             if bool((np.abs(step) <= 8.0 * ULP * (np.abs(at) + self.distances.max())).all()):
                 break
         return at
 
-    def _read(self, at: Array) -> _GaussianMixtureReading:
+    def _value_at(self, at: Array) -> _ValueAndShares:
         distance, log_weight = self.distances[:, None], np.log(self.weights)[:, None]
         parts = log_weight + distance * (at - 0.5 * distance)
         top = parts.max(axis=0)
@@ -357,7 +357,7 @@ class _Curve(NamedTuple):
         sizes = distance * (np.abs(at) + distance) + np.abs(log_weight)
         unsure = ULP * (4.0 * (sizes * share).sum(axis=0) + np.abs(top) + 8.0 + 2.0 * len(share))
         share_unsure = ULP * (8.0 * sizes.max(axis=0) + 16.0 + 2.0 * len(share))
-        return _GaussianMixtureReading(
+        return _ValueAndShares(
             top + np.log(total), (share * distance).sum(axis=0), share, unsure, share_unsure
         )
 

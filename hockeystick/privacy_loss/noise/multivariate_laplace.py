@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.multiprecision import mp, mpf, working_digits
-from hockeystick.precision.multivariate_laplace import kappa_of, multivariate_laplace_delta, peak
+from hockeystick.precision.multivariate_laplace import bessel_of, multivariate_laplace_delta, peak
 from hockeystick.privacy_loss.core.base import (
     Array,
     DominatingPair,
@@ -58,12 +58,12 @@ SNAP: Final = 512.0 * ULP
 
 
 class Axis(NamedTuple):
-    """The pair: dimension, ``a = e/2``, e, kappa, where P has its peak, and the breaks."""
+    """The pair: dimension, ``a = e/2``, e, bessel, where P has its peak, and the breaks."""
 
     dimension: int
     half: float
     end: float
-    kappa: float
+    bessel: float
     breaks: Array
     log_total: float
     error: float
@@ -80,9 +80,9 @@ class _Pieces(NamedTuple):
 def axis_of(end: float, dimension: int) -> Axis:
     """Return the pair at a distance e, in at least two dimensions."""
     with working_digits(30):
-        kappa = float(kappa_of(dimension, mp.mpf(end) / 2))
-    bare = Axis(dimension, 0.5 * end, end, kappa, np.empty(0), 0.0, 0.0)
-    top = peak(dimension, bare.half, kappa)
+        bessel = float(bessel_of(dimension, mp.mpf(end) / 2))
+    bare = Axis(dimension, 0.5 * end, end, bessel, np.empty(0), 0.0, 0.0)
+    top = peak(dimension, bare.half, bessel)
     # Pieces are narrow around the peak, and wide from there outwards.
     breaks = np.unique(np.concatenate((_march(bare, top, -1.0), [top], _march(bare, top, 1.0))))
     points = np.concatenate(([-math.inf], breaks, [math.inf]))
@@ -223,7 +223,7 @@ def _round_off(axis: Axis, centre: Array, half: Array) -> Array:
     place = np.abs(centre) + half
     log_cosh = place - math.log(2.0) + np.log1p(np.exp(-2.0 * place))
     largest = axis.half * np.tanh(place) + (axis.dimension - 1) * log_cosh
-    ends = abs(math.log(axis.kappa)) + 2.0 * log_cosh + 1.0
+    ends = abs(math.log(axis.bessel)) + 2.0 * log_cosh + 1.0
     slope = _steepest(axis, centre - half, centre + half)
     size = 12.0 * largest + 8.0 * ends + 4.0 * slope * place + np.abs(np.log(half)) + 64.0
     return np.asarray(2.0 * ULP * size)
@@ -239,7 +239,7 @@ def _log_density(axis: Axis, t: Array) -> Array:
     )
     square = np.exp(-2.0 * log_cosh)
     slant = axis.half * np.tanh(t) - (axis.dimension - 1) * log_cosh
-    return np.asarray(slant + np.log(axis.kappa + square))
+    return np.asarray(slant + np.log(axis.bessel + square))
 
 
 def _gauss_error(axis: Axis, centre: Array, half: Array, count: int) -> Array:
@@ -265,13 +265,13 @@ def _growth(axis: Axis, centre: Array, radius: Array | float) -> Array:
 
 
 def _slopes(axis: Axis, low: Array, high: Array) -> tuple[Array, Array]:
-    """Return the ends of the slope of psi on pieces: ``a s - (n-1) T - 2 s T/(kappa + s)``."""
+    """Return the ends of the slope of psi on pieces: ``a s - (n-1) T - 2 s T/(bessel + s)``."""
     nearest = np.where(low * high <= 0.0, 0.0, np.minimum(np.abs(low), np.abs(high)))
     farthest = np.maximum(np.abs(low), np.abs(high))
     most, least = (np.cosh(np.minimum(t, 300.0)) ** -2 for t in (nearest, farthest))
     left, right = np.tanh(low), np.tanh(high)
-    # 2 s T/(kappa + s) has the sign of T and is no further from 0 than this.
-    share = 2.0 * most / (axis.kappa + most)
+    # 2 s T/(bessel + s) has the sign of T and is no further from 0 than this.
+    share = 2.0 * most / (axis.bessel + most)
     up = axis.half * most - (axis.dimension - 1) * left + share * np.maximum(-left, 0.0)
     down = axis.half * least - (axis.dimension - 1) * right - share * np.maximum(right, 0.0)
     slack = 32.0 * ULP * (axis.half * most + axis.dimension + 2.0)
@@ -348,8 +348,8 @@ class MultivariateLaplaceLoss(ReachLoss):
     P is centred at u and Q at 0, so that ``l = |x| - |x - u|`` lies between -e and e. That and the
     sum ``|x| + |x - u|`` are prolate spheroidal coordinates, and the sum integrates out:
 
-        p(l) ~ exp(l/2) (1 - T^2)^((n-3)/2) (kappa + 1 - T^2),  T = l/e,
-        kappa = (2(n-1)/e) K_(n/2)(e/2) / K_(n/2-1)(e/2).
+        p(l) ~ exp(l/2) (1 - T^2)^((n-3)/2) (bessel + 1 - T^2),  T = l/e,
+        bessel = (2(n-1)/e) K_(n/2)(e/2) / K_(n/2-1)(e/2).
 
     Exchanging the two reflects the space, so that both directions have this loss. A pair of
     answers at a smaller distance has a smaller profile: on every line along u the density is

@@ -75,7 +75,7 @@ _MOST_NODES: Final = 2**17
 _LAST: Final = 2**26
 # Beyond this exponent M is next to M - 1.
 _LARGE: Final = 30.0
-_OUTWARD: Final = 1e-12
+_SLACK: Final = 1e-12
 
 
 class _Shape(NamedTuple):
@@ -118,7 +118,7 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
         upper += (1 + mp.log(4 / bend)) / 2 + mp.log(mp.cosh(top - half))
         lower = order * (order + 1) * exponent
         return _Shape(
-            float(bend), float(top), float(lower) * (1 - _OUTWARD), float(upper) * (1 + _OUTWARD)
+            float(bend), float(top), float(lower) * (1 - _SLACK), float(upper) * (1 + _SLACK)
         )
 
 

@@ -29,7 +29,7 @@ from hockeystick.numerics.multiprecision import mp, mpc, mpf, working_digits
 from hockeystick.precision.lines import fixed_size_gaussian_line, gauss_legendre
 from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 from hockeystick.privacy_loss.bounds.moments import (
-    OUTWARD,
+    SUM_ROUND_OFF,
     Cumulants,
     MomentBounds,
     Range,
@@ -154,7 +154,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             return None
         right = _cells(float(self.rate), self.mu, 1.0)
         # Readings of the rate move 1 - p by an ulp of p.
-        slack = OUTWARD * self.atom + 2.0 * ULP
+        slack = SUM_ROUND_OFF * self.atom + 2.0 * ULP
         none = max(self.atom - slack, 0.0), self.atom + slack
         return of_signed_cells(right, right.swapped(), _of_normals(self.mu), none)
 

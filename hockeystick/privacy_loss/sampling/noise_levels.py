@@ -316,8 +316,8 @@ class GaussianSequenceLoss(AnalyticLoss):
         if nodes is None:
             return self._between(c)
         values = [self.run(one).cgf_bounds(c) for one in nodes.noise]
-        value = math.fsum(w * k.midpoint for w, k in zip(nodes.weights, values, strict=True))
-        unsure = math.fsum(w * k.radius for w, k in zip(nodes.weights, values, strict=True))
+        value = math.fsum(w * cgf.midpoint for w, cgf in zip(nodes.weights, values, strict=True))
+        unsure = math.fsum(w * cgf.radius for w, cgf in zip(nodes.weights, values, strict=True))
         return Ball(value, (unsure + nodes.error(c)) * (1.0 + 1e-12) + 16.0 * ULP * value)
 
     def _between(self, c: float) -> Ball:
@@ -326,8 +326,8 @@ class GaussianSequenceLoss(AnalyticLoss):
             (one.runs, self.run(one.most).cgf_bounds(c), self.run(one.least).cgf_bounds(c))
             for one in self.levels.bins
         ]
-        low = math.fsum(n * max(k.midpoint - k.radius, 0.0) for n, k, _ in ends)
-        high = math.fsum(n * (k.midpoint + k.radius) for n, _, k in ends) * (1.0 + 16.0 * ULP)
+        low = math.fsum(n * max(cgf.midpoint - cgf.radius, 0.0) for n, cgf, _ in ends)
+        high = math.fsum(n * (cgf.midpoint + cgf.radius) for n, _, cgf in ends) * (1.0 + 16.0 * ULP)
         return Ball(0.5 * (low + high), 0.5 * (high - low) + 16.0 * ULP * high)
 
     def nodes(self, needs: Needs) -> Nodes | None:

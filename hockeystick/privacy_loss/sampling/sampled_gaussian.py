@@ -1,4 +1,4 @@
-"""The Poisson-subsampled Gaussian's loss, its large losses also apart from the small ones."""
+"""The Poisson-subsampled Gaussian's loss, also split in tail and bulk."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ class SampledGaussian(AnalyticLoss):
         if not (self.removing and 0.0 < threshold <= _COMFORTABLE):
             return None
         edge, width = edge_at(threshold, self.p, self.mu), _WINDOW / self.mu
-        small = NearSampledGaussianLoss(self.rate, self.noise_multiplier, True, edge, width)
-        return SampledGaussianTailSplit(self, small, self.window) if edge < self.window[0] else None
+        below = NearSampledGaussianLoss(self.rate, self.noise_multiplier, True, edge, width)
+        return SampledGaussianTailSplit(self, below, self.window) if edge < self.window[0] else None
 
 
 @final
@@ -113,11 +113,11 @@ class SampledGaussianTailSplit:
     """``M = A + J`` by the window ``W(u) = Phi((u - edge) / width)`` on the output, J above it.
 
     A loss without far outputs is split in ``(1 - W) V`` and ``W V``, V being its own window. The
-    small losses are those of ``1 - W``: their transform is at least A.
+    losses ``below`` are those of ``1 - W``: their transform is at least A.
     """
 
     loss: SampledGaussian
-    small: NearSampledGaussianLoss
+    below: NearSampledGaussianLoss
     top: tuple[float, float] = NOWHERE
 
     def bulk(self, c: float) -> CGFEstimate:
@@ -125,13 +125,13 @@ class SampledGaussianTailSplit:
 
         Infinite where the window no longer cuts off the largest losses.
         """
-        found = self.small.cgf_estimate(c)
+        found = self.below.cgf_estimate(c)
         counts = self._log_above(c) > found.value - _NEGLIGIBLE
         return CGFEstimate(math.inf, math.inf, 0.0) if counts else found
 
     def _log_above(self, c: float) -> float:
         """Return about ln of what counts well above the window under a tilt by c."""
-        edge, width, mu = self.small.edge, self.small.width, self.loss.mu
+        edge, width, mu = self.below.edge, self.below.width, self.loss.mu
         above = (c * mu - edge) / (1.0 + 1.0 / (width * width))
         if above <= _WIDTHS * width:
             return -math.inf
@@ -140,8 +140,8 @@ class SampledGaussianTailSplit:
         return log_size - 0.5 * (above / width) ** 2 - 0.5 * u * u
 
     def bulk_upper(self, c: float, log_tolerance: float) -> float:
-        """Return a proven upper bound of ``ln A(c)``: that of the small losses, one by one."""
-        pair, w, window = (self.loss.p, self.loss.mu), 1.0 + c, (self.small.edge, self.small.width)
+        """Return a proven upper bound of ``ln A(c)``: that of the losses below, one by one."""
+        pair, w, window = (self.loss.p, self.loss.mu), 1.0 + c, (self.below.edge, self.below.width)
         pull = w * self.loss.mu
         capped = window[0] + window[1] * (window[1] * pull + _FAR)
         low, high = -_FAR, max(min(pull + _FAR, capped), 1.0)
@@ -151,7 +151,7 @@ class SampledGaussianTailSplit:
         if not high - low < _MOST_NODES * step or step > _WIDEST_STEP:
             return math.inf
         log_rest = jumps.log_nodes_left_out(*pair, w, *window, low, high, step)
-        value, error = self._small_part(c, step, low, high)
+        value, error = self._bulk_part(c, step, low, high)
         if not value + error < math.inf or max(log_error, log_rest) > 0.0:
             return math.inf
         # The weights themselves add up to 1 but for the trapezoid rule's error on two Gaussians.
@@ -159,18 +159,18 @@ class SampledGaussianTailSplit:
         slack = error + math.exp(log_error) + math.exp(log_rest) + math.exp(log_unit)
         return math.log1p(value + slack) + 1e-15
 
-    def _small_part(self, c: float, step: float, low: float, high: float) -> tuple[float, float]:
+    def _bulk_part(self, c: float, step: float, low: float, high: float) -> tuple[float, float]:
         """Return ``E[(1 - W) exp(c L)] - 1`` summed over nodes, and its round-off."""
         first = math.floor(low / step)
         count = math.ceil(high / step) - first + 1
         nodes = sampled_gaussian.nodes(self.loss.p, self.loss.mu, True, first, count, step)
         loss, log_weight, loss_error, weight_error = nodes
-        (large, error), (small, other) = (
-            near_outputs.windows(first, count, step, self.small.edge, self.small.width, side)
+        (tail, error), (bulk, other) = (
+            near_outputs.windows(first, count, step, self.below.edge, self.below.width, side)
             for side in (1.0, -1.0)
         )
         unsure = weight_error + np.maximum(error, other)
-        value, off = jumps.small_part(loss, log_weight, loss_error, unsure, large, small, c)
+        value, off = jumps.bulk_part(loss, log_weight, loss_error, unsure, tail, bulk, c)
         return float(value), float(off)
 
     def decay(self, c: float) -> TailDecay:
@@ -193,12 +193,12 @@ class SampledGaussianTailSplit:
     @property
     def _windows(self) -> tuple[float, float, float, float]:
         """Edges and widths of W and V."""
-        return (self.small.edge, self.small.width, *self.top)
+        return (self.below.edge, self.below.width, *self.top)
 
     def _span(self, c: float) -> tuple[float, float]:
         """Return the range of u that J needs: V cuts it off above its edge."""
         pull, (top, width) = (1.0 + c) * self.loss.mu, self.top
-        return -_FAR, min(max(pull, self.small.edge) + _FAR, top + width * (width * pull + _FAR))
+        return -_FAR, min(max(pull, self.below.edge) + _FAR, top + width * (width * pull + _FAR))
 
 
 @final
@@ -258,7 +258,7 @@ _ROUGH_STEP: Final = 0.75
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
 _FARTHEST: Final = 1e9
-# Width of the window above small losses, over 1/mu: about the best throughout.
+# Width of the window above the bulk, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
 _NEAR_SAMPLED_GAUSSIAN_MOST_NODES: Final = 400_000
 # A uniform minorant of the near outputs ends this many widths below the edge.

@@ -33,7 +33,7 @@ from typing import Final, final
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.numerics import ULP, least_reading
 from hockeystick.numerics.multiprecision import mp, mpf, working_digits
-from hockeystick.numerics.rounding import float_up
+from hockeystick.numerics.rounding import OUTWARD_32, float_up
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import (
     CGFEstimate,
@@ -54,7 +54,6 @@ from hockeystick.privacy_loss.selection.threshold_bound import (
 )
 
 _INWARD: Final = 1.0 - 2.0**-45
-_OUTWARD: Final = 1.0 + 2.0**-48
 _DIGITS: Final = 60
 # Scales above this, and below its reciprocal, have simpler bounds.
 _LARGEST_SCALE: Final = 1e15
@@ -183,7 +182,7 @@ def renyi_bound(
     if mechanism.threshold_scale < math.inf:
         shared += 1 / least_reading(mechanism.threshold_scale) ** 2
     rho_all, rho = float_up(queries * own / 2), float_up(shared / 2)
-    return AboveThresholdRenyiLoss(rho_all, rho, math.log(queries) * _OUTWARD, attained)
+    return AboveThresholdRenyiLoss(rho_all, rho, math.log(queries) * (1.0 + OUTWARD_32), attained)
 
 
 def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None:

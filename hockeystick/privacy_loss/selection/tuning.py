@@ -85,7 +85,7 @@ from hockeystick.mechanisms.selection.tuning import (
 )
 from hockeystick.numerics import ULP, largest_reading, least_reading
 from hockeystick.numerics.multiprecision import mp, working_digits
-from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
+from hockeystick.numerics.rounding import DIGITS, OUTWARD_128, as_mpf, evaluated_up, float_up
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.base import (
     CGFEstimate,
@@ -234,7 +234,6 @@ def log_mixed(log_factor: float, k: float) -> float:
     return value * (1.0 + 2.0 * error + 16.0 * ULP)
 
 
-_OUTWARD: Final = 2.0**-46
 # The range of mu^2 in which Gaussians are composed.
 _LEAST_SQUARE: Final = 1e-100
 
@@ -256,7 +255,7 @@ def profile_upper(terms: Terms, epsilon: float) -> float:
         return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
 
     least = min(_log_delta_upper(terms, epsilon, c) for c in minimising_orders(terms, condition))
-    return min(math.exp(min(least, 0.0)) * (1.0 + _OUTWARD), 1.0)
+    return min(math.exp(min(least, 0.0)) * (1.0 + OUTWARD_128), 1.0)
 
 
 def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
@@ -265,7 +264,7 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     if mgf == math.inf:
         return 0.0
     log_factor = log_cks_factor(c)
-    return mgf - c * epsilon + log_factor + _OUTWARD * (mgf + c * epsilon + abs(log_factor))
+    return mgf - c * epsilon + log_factor + OUTWARD_128 * (mgf + c * epsilon + abs(log_factor))
 
 
 def _closed_form(terms: Terms) -> ClosedFormProfile | None:
@@ -425,8 +424,8 @@ class TruncatedTuningLoss(TunedLoss):
         shift, log_runs = _epsilon_shift(distribution, reverse), _log_runs(distribution)
 
         def condition(c: float) -> float:
-            k = total(terms, c)
-            return c * k.first_derivative - k.value - log_runs
+            cgf = total(terms, c)
+            return c * cgf.first_derivative - cgf.value - log_runs
 
         opposite_supremum = sum_up(largest_loss(reverse), _epsilon_shift(distribution, terms))
         parts = terms, reverse, distribution, opposite_supremum, shift, log_runs
@@ -446,9 +445,9 @@ class TruncatedTuningLoss(TunedLoss):
 
     def estimate(self, c: float) -> CGFEstimate:
         at = max(c, self.tangent_order)
-        k = total(self.terms, at)
-        value = k.value + self.shift * at + self.log_runs
-        direct = CGFEstimate(value, k.first_derivative + self.shift, k.second_derivative)
+        cgf = total(self.terms, at)
+        value = cgf.value + self.shift * at + self.log_runs
+        direct = CGFEstimate(value, cgf.first_derivative + self.shift, cgf.second_derivative)
         if c < self.tangent_order:
             direct = CGFEstimate(value / at * c, value / at, 0.0)
         return min(direct, randomized_response_bound(self.supremum, self.opposite_supremum, c))
@@ -467,8 +466,8 @@ def _epsilon_shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> f
     log_gamma = evaluated(lambda m: -m.log(as_mpf(least_reading(distribution.gamma))))
 
     def condition(c: float) -> float:
-        k = total(reverse, c)
-        return (1.0 + c) * k.first_derivative - k.value - log_gamma
+        cgf = total(reverse, c)
+        return (1.0 + c) * cgf.first_derivative - cgf.value - log_gamma
 
     inner = (
         (cgf_upper(reverse, c) + log_gamma) / (1.0 + c)

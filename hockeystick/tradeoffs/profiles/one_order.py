@@ -9,6 +9,7 @@ from typing import Final, final
 
 from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.roots import increasing_root, minimum
+from hockeystick.tradeoffs.attack_words import DIGITS, least_epsilon, up
 from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiCurve,
     RenyiPoints,
@@ -16,7 +17,6 @@ from hockeystick.tradeoffs.profiles.renyi_curve import (
     log_diagonal_slope,
     response_moment,
 )
-from hockeystick.tradeoffs.reading import DIGITS, least_epsilon, up
 
 _COARSE_TOLERANCE: Final = 1e-2
 _SEARCH_TOLERANCE: Final = 1e-5

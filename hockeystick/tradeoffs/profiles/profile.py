@@ -21,7 +21,7 @@ FARTHEST: Final = 1e15
 _SECTIONS: Final = 33
 _ROUNDS: Final = 16
 # Steps outward from an estimated epsilon, relative to it and absolute, until the bounds agree.
-_OUTWARD: Final = 2.0 ** np.arange(-50.0, 4.0)
+_STEPS: Final = 2.0 ** np.arange(-50.0, 4.0)
 
 
 def epsilon_interval(profile: Profile, delta: float) -> tuple[float, float, float]:
@@ -38,7 +38,7 @@ def epsilon_interval(profile: Profile, delta: float) -> tuple[float, float, floa
     if middle == math.inf:
         return _highest_above(profile, delta, FARTHEST), math.inf, math.inf
     with np.errstate(over="ignore"):
-        above = np.r_[middle, middle + _OUTWARD * (middle + 1.0), FARTHEST]
+        above = np.r_[middle, middle + _STEPS * (middle + 1.0), FARTHEST]
     covered = np.flatnonzero(profile.at(above).upper <= delta)
     upper = float(above[covered[0]]) if covered.size else math.inf
     return _highest_above(profile, delta, middle), min(middle, upper), upper
@@ -46,7 +46,7 @@ def epsilon_interval(profile: Profile, delta: float) -> tuple[float, float, floa
 
 def _highest_above(profile: Profile, delta: float, epsilon: float) -> float:
     """Return an epsilon, at most the given one, at which delta is proven to be larger."""
-    below = np.maximum(np.r_[epsilon, epsilon - _OUTWARD * (epsilon + 1.0), 0.0], 0.0)
+    below = np.maximum(np.r_[epsilon, epsilon - _STEPS * (epsilon + 1.0), 0.0], 0.0)
     larger = np.flatnonzero(profile.at(below).lower > delta)
     return float(below[larger[0]]) if larger.size else 0.0
 

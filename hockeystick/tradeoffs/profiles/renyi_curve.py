@@ -17,6 +17,7 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import ParameterError
+from hockeystick.numerics.rounding import OUTWARD_16
 from hockeystick.tradeoffs.functions.piecewise import lower_envelope
 from hockeystick.tradeoffs.profiles.profile import Array
 
@@ -25,7 +26,6 @@ ORDER: Final = Domain(
 )
 OMEGA: Final = Domain(symbol="omega", low=1, high=math.inf, low_open=True, typical=(2, 1000))
 _SIZE: Final = Domain(symbol="", low=0, high=math.inf, high_open=True, typical=(1e-3, 10))
-_OUTWARD: Final = 1.0 + 2.0**-49
 _RATIO: Final = 0.5 * (math.sqrt(5.0) - 1.0)
 _STEPS: Final = 34
 # Orders are cut at this, below which subtracting 1 is exact.
@@ -96,7 +96,7 @@ class RenyiPoints(RenyiCurve):
     @property
     def gaussian_mu(self) -> float:
         least = min(size / order for order, size in self.divergences)
-        return math.sqrt(2.0 * least) / _OUTWARD
+        return math.sqrt(2.0 * least) / (1.0 + OUTWARD_16)
 
     @property
     def is_perfect(self) -> bool:
@@ -104,7 +104,7 @@ class RenyiPoints(RenyiCurve):
 
     def log_moment(self, c: Array) -> Array:
         known = np.array([(order - 1.0, (order - 1.0) * size) for order, size in self.divergences])
-        return np.interp(c, np.r_[0.0, known[:, 0]], np.r_[0.0, known[:, 1]]) * _OUTWARD
+        return np.interp(c, np.r_[0.0, known[:, 0]], np.r_[0.0, known[:, 1]]) * (1.0 + OUTWARD_16)
 
     def moment_at(self, c: Any) -> Any:
         orders = self.orders
@@ -154,14 +154,14 @@ class RenyiLine(RenyiCurve):
 
     @property
     def gaussian_mu(self) -> float:
-        return math.sqrt(2.0) * math.sqrt(self.rho) / _OUTWARD
+        return math.sqrt(2.0) * math.sqrt(self.rho) / (1.0 + OUTWARD_16)
 
     @property
     def is_perfect(self) -> bool:
         return self.rho == 0.0
 
     def log_moment(self, c: Array) -> Array:
-        return self.rho * c * (1.0 + c) * _OUTWARD
+        return self.rho * c * (1.0 + c) * (1.0 + OUTWARD_16)
 
     def moment_at(self, c: Any) -> Any:
         return self.rho * c * (1 + c)

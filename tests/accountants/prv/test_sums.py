@@ -18,11 +18,11 @@ from hockeystick.accountants.prv.lattice import Bulk
 from hockeystick.accountants.prv.sums import (
     PointMasses,
     SplitMasses,
-    absolute_error_of_large,
     combinations,
     composed_masses,
     convolved,
     split_masses_of,
+    tail_absolute_error,
 )
 from hockeystick.privacy_loss import CellLoss, RandomizedResponsePairLoss, dominating_pair
 
@@ -202,7 +202,7 @@ def test_errors_of_either_part_change_the_mass_by_no_more_than_is_said(
         float(each.weight.sum()) ** runs - float(each.weight[:LARGE].sum()) ** runs
         for each in (one, moved)
     ]
-    allowed = absolute_error_of_large(split_masses([(replace(one, absolute_errors=offs), runs)]))
+    allowed = tail_absolute_error(split_masses([(replace(one, absolute_errors=offs), runs)]))
     assert 0.1 * allowed < abs(masses[1] - masses[0]) <= allowed
 
 

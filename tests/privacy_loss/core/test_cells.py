@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import hockeystick as hs
 from hockeystick.notions import FDP
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import float_down, float_up
 from hockeystick.precision.lines import tilted_line
 from hockeystick.privacy_loss import (
@@ -91,10 +91,12 @@ def test_psi_is_known_to_a_few_units_in_the_last_place(c: float) -> None:
     found, of_e2 = log_psi(places, c), log_e2(places)
     with mp.workdps(60):
         for x, psi, e2 in zip(places.tolist(), found.tolist(), of_e2.tolist(), strict=True):
-            exact = mp.log(mp.expm1(c * mpf(x)) + c * mp.expm1(-mpf(x)))
-            assert abs(mpf(psi) - exact) <= 2.0**-52 * (16 + 4 * abs(exact) + 4 * (1 + c) * abs(x))
-            exact = mp.log(mp.expm1(mpf(x)) - mpf(x))
-            assert abs(mpf(e2) - exact) <= 2.0**-52 * (16 + 4 * abs(exact) + 4 * abs(x))
+            exact = mp.log(mp.expm1(c * mp.mpf(x)) + c * mp.expm1(-mp.mpf(x)))
+            assert abs(mp.mpf(psi) - exact) <= 2.0**-52 * (
+                16 + 4 * abs(exact) + 4 * (1 + c) * abs(x)
+            )
+            exact = mp.log(mp.expm1(mp.mpf(x)) - mp.mpf(x))
+            assert abs(mp.mpf(e2) - exact) <= 2.0**-52 * (16 + 4 * abs(exact) + 4 * abs(x))
 
 
 def test_a_number_beyond_the_floats_is_rounded_to_their_ends() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hockeystick.numerics import decimal
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import float_down, float_up, product_up, quotient_down
 from hockeystick.privacy_loss import LaplaceLoss, SampledGaussianLoss, SkellamLoss
 from hockeystick.privacy_loss.bounds.moments import outward
@@ -46,7 +46,7 @@ class Twin(NamedTuple):
 
 
 def _exact_norms(p: float, noise: float, c: float) -> tuple[Any, Any]:
-    rate, w, grown = mpf(p), 1 + mpf(c), mp.exp(mpf(c) / mpf(noise) ** 2 / 2)
+    rate, w, grown = mp.mpf(p), 1 + mp.mpf(c), mp.exp(mp.mpf(c) / mp.mpf(noise) ** 2 / 2)
     return mp.log((1 - rate) ** w + (rate * grown) ** w), w * mp.log1p(rate * (grown - 1))
 
 
@@ -55,12 +55,12 @@ def _log10(source: random.Random, low: float, high: float) -> float:
 
 
 def _skellam_upper(v: float, shift: int, c: float) -> Any:
-    half = mpf(c) * shift / mpf(v)
-    return mp.log(2) + 2 * half * shift + mpf(v) * (mp.cosh(2 * half) - 1)
+    half = mp.mpf(c) * shift / mp.mpf(v)
+    return mp.log(2) + 2 * half * shift + mp.mpf(v) * (mp.cosh(2 * half) - 1)
 
 
 def _exactly(value: Fraction) -> Any:
-    return mpf(value.numerator) / value.denominator
+    return mp.mpf(value.numerator) / value.denominator
 
 
 def _fraction(source: random.Random) -> tuple[Fraction]:
@@ -75,13 +75,16 @@ SIDES = (("below", -1), ("above", 1))
 TWINS = {
     "float, above": Twin(float_up, _exactly, _fraction),
     "float, below": Twin(float_down, _exactly, _fraction, -1),
-    "product, above": Twin(product_up, lambda n, x: n * max(mpf(x), mpf(repr(x))), _whole),
+    "product, above": Twin(product_up, lambda n, x: n * max(mp.mpf(x), mp.mpf(repr(x))), _whole),
     "quotient, below": Twin(
-        lambda n, x: quotient_down(x, n), lambda n, x: min(mpf(x), mpf(repr(x))) / n, _whole, -1
+        lambda n, x: quotient_down(x, n),
+        lambda n, x: min(mp.mpf(x), mp.mpf(repr(x))) / n,
+        _whole,
+        -1,
     ),
     "sampled K": Twin(
         log_mixed,
-        lambda k, w: mp.log1p(mpf(w) * mp.expm1(k)),
+        lambda k, w: mp.log1p(mp.mpf(w) * mp.expm1(k)),
         lambda s: (_log10(s, -6, 2.8), _log10(s, -8, -0.01)),
     ),
     "mirrored K": Twin(
@@ -89,22 +92,22 @@ TWINS = {
         lambda k: mp.log1p(mp.exp(k)),
         lambda s: (s.choice((-1, 1)) * _log10(s, -3, 2.5),),
     ),
-    "rho": Twin(outward, mpf, lambda s: (_log10(s, -300, 300),)),
+    "rho": Twin(outward, mp.mpf, lambda s: (_log10(s, -300, 300),)),
     "1/x^2": Twin(
-        lambda x: mpf(mu_squared_upper(x).numerator) / mu_squared_upper(x).denominator,
-        lambda x: (mpf(decimal(x).denominator) / decimal(x).numerator) ** 2,
+        lambda x: mp.mpf(mu_squared_upper(x).numerator) / mu_squared_upper(x).denominator,
+        lambda x: (mp.mpf(decimal(x).denominator) / decimal(x).numerator) ** 2,
         lambda s: (_log10(s, -3, 3),),
         draws=150,
     ),
     "a rate's float": Twin(
-        lambda n, d: mpf(decimal_or_above(Fraction(n, d))),
-        lambda n, d: mpf(n) / d,
+        lambda n, d: mp.mpf(decimal_or_above(Fraction(n, d))),
+        lambda n, d: mp.mpf(n) / d,
         lambda s: (s.randrange(1, 10**6), 10**6 + s.randrange(10**6)),
     ),
     **{
         f"complement, {name}": Twin(
             lambda p, k=k: complement_bounds(p)[k],
-            lambda p: mp.log(1 - mpf(p.numerator) / p.denominator),
+            lambda p: mp.log(1 - mp.mpf(p.numerator) / p.denominator),
             lambda s: (Fraction(s.randrange(1, 10**18), 10**18),),
             side,
         )
@@ -134,8 +137,8 @@ def test_a_bound_is_on_its_side_of_the_formula_and_near(name: str) -> None:
     with mp.workdps(50):
         for _ in range(twin.draws):
             given = twin.arguments(source)
-            found, truth = mpf(twin.bound(*given)), twin.formula(*given)
-            assert 0 <= twin.side * (found - truth) <= mpf("1e-9") * abs(truth) + 1e-11
+            found, truth = mp.mpf(twin.bound(*given)), twin.formula(*given)
+            assert 0 <= twin.side * (found - truth) <= mp.mpf("1e-9") * abs(truth) + 1e-11
 
 
 def test_what_each_part_is_unsure_of_counts_in_sums() -> None:
@@ -157,9 +160,9 @@ def test_cells_of_laplace_noise_cover_edges_and_widths_that_are_off() -> None:
             )
             found = LaplaceLoss(1.0).uncertain_cells(edges)
             with mp.workdps(30):
-                span = mpf(float(wide)) * (1 + mpf(wider))
+                span = mp.mpf(float(wide)) * (1 + mp.mpf(wider))
                 part = mp.log(-mp.expm1(-span / 2) / 2)
-                high = mpf(float(at + wide)) + moved
+                high = mp.mpf(float(at + wide)) + moved
                 off = abs((high - 1) / 2 + part - found.log_p[0])
             assert 0.3 * found.error[0] < off <= found.error[0]
     unsure = UncertainEdges(np.array([0.0, 0.1]), np.zeros(2), np.array([0.1]), np.array([0.06]))
@@ -174,7 +177,7 @@ def test_wide_cells_of_a_gaussian_cover_either_edge_that_is_off(low: float, whic
     value, error = log_masses(UncertainEdges(ends, moved, np.diff(ends), np.full(1, 1e-5)))
     with mp.workdps(30):
         for sign in (-1, 1):
-            a, b = (mpf(float(at + sign * by)) for at, by in zip(ends, moved, strict=True))
+            a, b = (mp.mpf(float(at + sign * by)) for at, by in zip(ends, moved, strict=True))
             a, b = (-b, -a) if low > 0 else (a, b)
             assert abs(mp.log(mp.ncdf(b) - mp.ncdf(a)) - value[0]) <= error[0]
     assert error[0] < 2e-5
@@ -190,9 +193,9 @@ def test_edges_of_a_gaussian_loss_are_right_within_their_errors(side: float, noi
         exact_edges(losses)._replace(error=np.full(300, 1e-3)), 1.0 / noise, side
     )
     with mp.workdps(30):
-        mu = 1 / mpf(repr(noise))
+        mu = 1 / mp.mpf(repr(noise))
         for k, loss in enumerate(losses):
-            truth = mpf(float(loss)) / mu - side * mu / 2
+            truth = mp.mpf(float(loss)) / mu - side * mu / 2
             assert abs(found.at[k] - truth) <= found.error[k] <= 1e-13 * (1 + abs(truth))
             assert rough.error[k] >= (1e-3 / mu) * (1 - 1e-12)
 
@@ -206,8 +209,8 @@ def test_a_mixture_of_masses_counts_the_error_of_either_part_by_its_share() -> N
         parts = [(np.array([one]), np.array([off])) for one, off in zip(logs, errors, strict=True)]
         value, error = log_mixture(parts[0], weight, parts[1], 1.0 - weight)
         with mp.workdps(30):
-            worst = mpf(weight) * mp.exp(mpf(logs[0]) + errors[0])
-            worst += (1 - mpf(weight)) * mp.exp(mpf(logs[1]) + errors[1])
+            worst = mp.mpf(weight) * mp.exp(mp.mpf(logs[0]) + errors[0])
+            worst += (1 - mp.mpf(weight)) * mp.exp(mp.mpf(logs[1]) + errors[1])
             off = abs(mp.log(worst) - value[0])
         assert off <= error[0] <= sum(errors) + 1e-13
 
@@ -216,6 +219,6 @@ def test_the_norm_of_skellam_masses_covers_what_their_logarithms_are_off() -> No
     fall = np.array([0.0, *np.linspace(2.0, 3.0, 12)])
     value, error = integer_noise._log_norm_of_skellam(fall)
     with mp.workdps(30):
-        off = [mpf(float(one)) * (1 - 4 * mpf(ULP)) - 8 * mpf(ULP) for one in fall[1:]]
+        off = [mp.mpf(float(one)) * (1 - 4 * mp.mpf(ULP)) - 8 * mp.mpf(ULP) for one in fall[1:]]
         truth = mp.log(1 + 2 * mp.fsum(mp.exp(-one) for one in off))
         assert abs(truth - value) <= error < 1e-13

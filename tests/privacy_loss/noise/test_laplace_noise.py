@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision.multivariate_laplace import kappa_of
+from hockeystick.precision.multivariate_laplace import bessel_of
 from hockeystick.precision.profiles import sinh_normal_delta
 from hockeystick.privacy_loss import LaplaceLoss, MultivariateLaplaceLoss, SinhNormalLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, exact_edges
@@ -41,19 +41,19 @@ def distance(scale: float) -> Any:
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 11, 150, 401])
 @pytest.mark.parametrize("half", ["0.001", "0.7", "40", "3000"])
-def test_kappa_is_a_quotient_of_bessel_functions(dimension: int, half: str) -> None:
+def test_the_ratio_is_a_quotient_of_bessel_functions(dimension: int, half: str) -> None:
     with mp.workdps(30):
         a, order = mp.mpf(half), mp.mpf(dimension) / 2
         truth = (dimension - 1) / a * mp.besselk(order, a) / mp.besselk(order - 1, a)
-        assert abs(kappa_of(dimension, a) / truth - 1) < mp.mpf(10) ** -27
+        assert abs(bessel_of(dimension, a) / truth - 1) < mp.mpf(10) ** -27
 
 
 def test_a_cell_as_narrow_as_a_billionth_keeps_its_digits() -> None:
     edges = np.array([0.3, 0.3 + 1e-9])
     masses = MultivariateLaplaceLoss(0.4, 3).cells(edges)
     with mp.workdps(40):
-        a, kappa = mp.mpf("1.25"), mp.mpf("1.6") * mp.mpf("1.8")
-        density = lambda t: mp.exp(a * t) * (kappa + 1 - t * t)  # noqa: E731
+        a, bessel = mp.mpf("1.25"), mp.mpf("1.6") * mp.mpf("1.8")
+        density = lambda t: mp.exp(a * t) * (bessel + 1 - t * t)  # noqa: E731
         ends = [mp.mpf(float(edge)) / (2 * a) for edge in edges]
         mass = mp.quad(density, ends) / mp.quad(density, [-1, 1])
         assert abs(masses.log_p[0] - mp.log(mass)) <= masses.error[0] < 1e-12
@@ -103,11 +103,11 @@ def test_moments_are_quotients_of_bessel_functions(order: float) -> None:
     found = loss.cgf_bounds(order)
     with mp.workdps(30):
         a = distance(3 / 11) / 2
-        kappa = 10 / a * mp.besselk(5.5, a) / mp.besselk(4.5, a)
+        bessel = 10 / a * mp.besselk(5.5, a) / mp.besselk(4.5, a)
 
         def total(b: Any) -> Any:
             rise = 2 / b * mp.besseli(5.5, b) * mp.gamma(6)
-            return (2 / b) ** 4.5 * (kappa * mp.gamma(5) * mp.besseli(4.5, b) + rise)
+            return (2 / b) ** 4.5 * (bessel * mp.gamma(5) * mp.besseli(4.5, b) + rise)
 
         truth = mp.log(total(a * (1 + 2 * mp.mpf(order))) / total(a))
         assert abs(found.midpoint - truth) <= found.radius

@@ -14,7 +14,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants.base import Interval
 from hockeystick.accountants.prv import PRV
-from hockeystick.numerics.multiprecision import mp, mpf
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import AllocationLoss, LargestBatchLoss, dominating_pair
 from hockeystick.privacy_loss.bounds.shifted_interpolation import (
     _thinned,
@@ -237,7 +237,7 @@ def test_two_steps_hold_the_integral_over_the_output(
     noise: float, epsilon: float, removing: bool, truth: str
 ) -> None:
     found = delta(noise, 2, epsilon, removing)
-    assert found.lower <= mpf(truth) <= found.upper
+    assert found.lower <= mp.mpf(truth) <= found.upper
     assert found.relative_width < 4e-4
 
 

@@ -9,6 +9,7 @@ import pytest
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs import IntervalProfile, TableProfile
+from hockeystick.tradeoffs.attack_words import up
 from hockeystick.tradeoffs.operations.group import _concave_maximum
 from hockeystick.tradeoffs.profiles.profile import (
     ChainProfile,
@@ -19,7 +20,6 @@ from hockeystick.tradeoffs.profiles.profile import (
     SampledProfile,
     SwappedSampledProfile,
 )
-from hockeystick.tradeoffs.reading import up
 
 
 def test_a_maximum_between_rates_next_to_zero_is_bounded_without_a_warning() -> None:

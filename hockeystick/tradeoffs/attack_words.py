@@ -21,15 +21,15 @@ _EXACT: Final = Context(prec=40)
 _ALL: Final = "100 %"
 
 
-def reading(fpr: float, power: float) -> str:
+def attack_in_words(fpr: float, power: float) -> str:
     """Return in words what a proven upper end of the true positive rate means, rounded up.
 
     Example:
         >>> import hockeystick as hs
-        >>> from hockeystick.tradeoffs.reading import reading
-        >>> print(reading(0.01, hs.tradeoffs.GaussianTradeOff(1.0).power(0.01)))
+        >>> from hockeystick.tradeoffs.attack_words import attack_in_words
+        >>> print(attack_in_words(0.01, hs.tradeoffs.GaussianTradeOff(1.0).power(0.01)))
         At FPR 1 %, no attack finds more than 9.24 % of the members
-        >>> print(reading(0.01, 1.0))
+        >>> print(attack_in_words(0.01, 1.0))
         At FPR 1 %, nothing is promised: an attack may find all members
     """
     if not is_promise(power):
@@ -43,7 +43,7 @@ def is_promise(power: float) -> bool:
 
 
 def at_fpr(fpr: float) -> str:
-    """Return the beginning of a reading."""
+    """Return how the sentence begins."""
     return f"At FPR {percent(repr(fpr))}"
 
 

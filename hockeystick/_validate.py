@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_COUNT: Final = 10**15
 # The usual ones first: whether a class is a Real takes a search.
 _NUMBERS = (float, int, numbers.Real, Decimal)
+_Value = TypeVar("_Value")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -107,7 +108,7 @@ PARAMETERS: Final[Mapping[str, Domain]] = MappingProxyType(
 )
 
 
-def real(name: str, value: object, domain: Domain | None = None) -> float:
+def real(name: str, value: Any, domain: Domain | None = None) -> float:
     """Return the value as a float, or raise if it is outside the domain (by default the name's)."""
     domain, given = domain or PARAMETERS[name], one(name, value, domain)
     try:
@@ -119,11 +120,11 @@ def real(name: str, value: object, domain: Domain | None = None) -> float:
     return number + 0.0  # turns -0.0 into 0.0
 
 
-def one(name: str, value: Any, domain: Domain | None = None) -> Any:
+def one(name: str, value: _Value, domain: Domain | None = None) -> _Value:
     """Return a number as it is, or raise if it is outside the domain (by default the name's)."""
-    domain = domain or PARAMETERS[name]
-    if not domain.contains(value):
-        raise ParameterError(name, value, domain.allowed)
+    domain, given = domain or PARAMETERS[name], value
+    if not domain.contains(given):
+        raise ParameterError(name, given, domain.allowed)
     return value
 
 
@@ -152,7 +153,7 @@ def reals(name: str, values: Any, domain: Domain) -> tuple[float, ...]:
     return tuple(real(name, value, domain) for value in given)
 
 
-def count(name: str, value: object, domain: Domain | None = None) -> int:
+def count(name: str, value: Any, domain: Domain | None = None) -> int:
     return int(one(name, value, domain))
 
 

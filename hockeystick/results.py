@@ -27,7 +27,6 @@ from hockeystick.numerics.numerals import (
     plain,
 )
 
-# What a plan is asked for, and what an answer may be of.
 Quantity = Literal["epsilon", "delta"]
 Answered = Quantity | Literal["mu", "regret"]
 

@@ -108,7 +108,9 @@ def test_a_claim_is_judged_by_the_numbers_found(
     relation: Relation, printed: str, given: dict[str, Any], verdict: Verdict
 ) -> None:
     told = {
-        name: Found(*one, "proven") if isinstance(one, tuple) else Found(one, one, "exact")
+        name: Found(one[0], one[1], "proven")
+        if isinstance(one, tuple)
+        else Found(one, one, "exact")
         for name, one in given.items()
     }
     assert judge(relation, printed, **told) is verdict

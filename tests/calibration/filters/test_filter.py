@@ -261,20 +261,23 @@ def test_a_state_that_spent_too_much_is_read_and_covers_nothing_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "change"),
+    ("terms", "changes"),
     [
-        *(
-            (None, one)
-            for one in ({"version": 2}, {"kind": "Accountant"}, {"more": 1}, {"slack": 1})
+        (
+            {"budget": hs.ZCDP(1.0)},
+            [("version", 2), ("kind", "Accountant"), ("more", 1), ("slack", 1)],
         ),
-        *((SAMPLED, {"order": wrong}) for wrong in (1.0, "2", math.inf)),
-        (SAMPLED, {"rule": "whitehouse"}),
+        (
+            {"budget": OF_AN_ORDER, "expected": SAMPLED},
+            [("order", 1.0), ("order", "2"), ("order", math.inf), ("rule", "whitehouse")],
+        ),
     ],
 )
-def test_what_is_no_state_is_refused(expected: Any, change: dict[str, Any]) -> None:
-    state = hs.calibration.Filter(OF_AN_ORDER, expected=expected).state_dict()
-    with pytest.raises(hs.errors.ParameterError):
-        hs.calibration.Filter.from_state_dict(state | change)
+def test_what_is_no_state_is_refused(terms: dict[str, Any], changes: list[Any]) -> None:
+    state = hs.calibration.Filter(**terms).state_dict()
+    for name, value in changes:
+        with pytest.raises(hs.errors.ParameterError):
+            hs.calibration.Filter.from_state_dict({**state, name: value})
 
 
 @pytest.mark.parametrize("budget", [hs.ZCDP(1.0), hs.ApproxDP(3.0, 1e-6)], ids=str)

@@ -131,19 +131,28 @@ def individual(
     if not chunk:
         none = {name: value.new_zeros((0, *value.shape)) for name, value in params.items()}
         return {n: one.sum(dim=0) if by_batch else Rows(one) for n, one in none.items()}, 0.0
-    loss = partial(_loss(model, loss_fn, list(params), kept, layers), layers.probes)
-    own = [one for one in model.parameters() if one.requires_grad]
+    of_one = partial(_loss(model, loss_fn, list(params), kept, layers), layers.probes)
+    each = partial(vmap, in_dims=(None, *(0 for _ in chunk)), randomness="different")
+
+    def of_all(*given: Any) -> Any:
+        losses, seen = each(of_one)(*given)
+        return losses.sum(), seen
+
+    taken = grad_and_value(of_all if by_batch else of_one, has_aux=True)
+    taken = taken if by_batch or alone else each(taken)
     alone = alone and not by_batch
-    layered = {name.rpartition(".")[0] for name in params}
+    given = trees.tree_map(itemgetter(0), chunk) if alone else chunk
+    leaves = (*params.values(), *layers.probes.values())
     try:
         with _untouched(model, loss_fn, params | kept):
-            if by_batch or alone or layered <= {name for name, _ in layers.probes}:
-                found, losses, seen = _backward(loss, params, layers, chunk, own, by_batch, alone)
-            else:
-                one = grad_and_value(loss, has_aux=True)
-                each = vmap(one, (None, *(0 for _ in chunk)), randomness="different")
-                found, (losses, seen) = each((*params.values(), *layers.probes.values()), *chunk)
-                _gradients(losses, [], own)
+            found, (losses, seen) = taken(leaves, *given)
+            if losses.requires_grad:
+                own = [one for one in model.parameters() if one.requires_grad]
+                past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
+                if any(one is not None for one in past):
+                    raise IncompatibleError(_TAKEN_OUT)
+        if alone:
+            found, seen = (list(map(_unsqueezed, several)) for several in (found, seen))
         found = list(map(in_single_precision, found))
         sums, probed = dict(zip(params, found, strict=False)), found[len(params) :]
         parts = sums if by_batch else layers.parts(sums, probed, seen)
@@ -153,70 +162,18 @@ def individual(
     return individual(model, loss_fn, params, kept, chunk, layers, by_batch, alone)
 
 
-def _backward(
-    loss: LossFn,
-    params: Tensors,
-    layers: Layers,
-    chunk: Examples,
-    own: list[Any],
-    by_batch: bool,
-    alone: bool,
-) -> tuple[list[Any], Any, Any]:
-    """Return gradients, losses and what layers see by one backward pass, as torch has it.
-
-    It is that of one example, or of a batch's sum; or, where layers have all parameters, by what is
-    added to their outputs, of which each example has its own.
-    """
-    count, size = len(params), len(trees.tree_leaves(chunk)[0])
-    probes = [one if alone else one.expand(size, *one.shape) for one in layers.probes.values()]
-    leaves = [one.detach().requires_grad_() for one in (*params.values(), *probes)]
-    each = _each(lambda probes, *example: loss((*leaves[:count], *probes), *example), alone)
-    losses, seen = each(leaves[count:], *(trees.tree_map(itemgetter(0), chunk) if alone else chunk))
-    found = _gradients(losses, leaves, own)
-    if not (by_batch or alone):
-        for name, one in zip(params, found, strict=False):
-            if one is not None:  # it is used outside of its layer
-                raise LayerDiffersError(name.rpartition(".")[0])
-        found[:count] = [one.new_zeros(()).expand(size, *one.shape) for one in leaves[:count]]
-    found = [
-        torch.zeros_like(n) if one is None else one for n, one in zip(leaves, found, strict=True)
-    ]
-    if alone:
-        found, seen = (list(map(_unsqueezed, several)) for several in (found, seen))
-    return found, losses, seen
-
-
-def _gradients(losses: Any, leaves: list[Any], own: list[Any]) -> list[Any]:
-    """Return gradients of a sum by leaves, None for those it has not; none by a model's own."""
-    if not losses.requires_grad:
-        return [None for _ in leaves]
-    found = torch.autograd.grad(losses.sum(), (*leaves, *own), allow_unused=True)
-    if any(one is not None for one in found[len(leaves) :]):
-        raise IncompatibleError(_TAKEN_OUT)
-    return list(found[: len(leaves)])
-
-
-def _each(function: Callable[..., Any], alone: bool = False) -> Callable[..., Any]:
-    """Return a function of several examples, which takes each by itself; or of a single one.
-
-    Inside a gradient, be it of nothing, torch takes recurrent layers apart, which vmap has to, and
-    lets nothing from outside be written to.
-    """
-    one = grad(lambda zero, given: (zero, function(*given)), has_aux=True)
-    taken = one if alone else vmap(one, (None, 0), randomness="different")
-    return lambda *given: taken(torch.zeros(()), given)[1]
-
-
 def outputs_of(model: Any, params: Tensors, kept: Tensors, inputs: Any, size: int | None) -> Any:
     """Return a model's outputs without gradients, each example's as ``individual`` has it."""
 
-    def one(example: Any) -> Any:
+    def one(zero: Any, example: Any) -> Any:
         found = functional_call(together, given, (trees.tree_map(_unsqueezed, example),))
-        return trees.tree_map(lambda part: part.squeeze(0) if part.dim() else part, found)
+        return zero, trees.tree_map(lambda part: part.squeeze(0) if part.dim() else part, found)
 
     together, given = _WithLoss(model, None), {f"model.{n}": v for n, v in (params | kept).items()}
+    # Inside a gradient, be it of nothing, torch takes recurrent layers apart, which vmap has to.
+    each = vmap(grad(one, has_aux=True), (None, 0), randomness="different")
     with _untouched(model, None, params | kept), torch.no_grad():
-        found = [_each(one)(*chunk) for chunk in chunks((inputs,), size)]
+        found = [each(torch.zeros(()), *chunk)[1] for chunk in chunks((inputs,), size)]
     return trees.tree_map(lambda *parts: torch.cat(parts), *found)
 
 
@@ -232,11 +189,12 @@ def choose_layers(
     first = trees.tree_map(itemgetter(slice(1)), batch)
     device = next(iter(params.values())).device
     again = partial(torch.random.fork_rng, [device] if device.type == "cuda" else [])
-    loss = partial(_loss(model, loss_fn, list(params), kept, layers), None, tuple(params.values()))
+    loss = partial(_loss(model, loss_fn, list(params), kept, layers), None)
     recurrent = any(isinstance(one, _RECURRENT) for one in model.modules())
-    each = _each(loss) if recurrent else vmap(loss, randomness="different")
+    taken = grad(loss, has_aux=True) if recurrent else loss  # as in outputs_of
+    each = vmap(taken, (None, *(0 for _ in batch)), randomness="different")
     with _untouched(model, loss_fn, params | kept), torch.no_grad(), again():
-        _, seen = each(*first)
+        _, seen = each(tuple(params.values()), *first)
     with again():
         rows, _ = individual(model, loss_fn, params, kept, first, layers)
     layers.choose(seen, params)

@@ -6,8 +6,8 @@ t of a text, say. Its gradient by the weight is ``sum_t g_t a_t^T``, of squared 
 (Goodfellow 2015; Li, Tramer, Liang and Hashimoto 2022; Bu, Wang, Zha and Karypis 2023). Of an
 embedding ``a_t`` has a single one, at what is looked up.
 
-The gradients of the outputs are those by zeros that are added to them, of which each example has
-its own: no example is in another one's factors.
+The gradients of the outputs are those by zeros that are added to them, in the same pass of the
+example alone in which all other gradients are taken: no example is in another one's factors.
 """
 
 from __future__ import annotations
@@ -293,7 +293,7 @@ class Layers:
                     outputs = torch.where((looked != layer.padding_idx).unsqueeze(2), outputs, 0.0)
                 parts[weight] = LookedUp(looked, outputs, layer.num_embeddings)
                 continue
-            parts[weight] = Outer.of(_places(inputs).detach().to(outputs.dtype), outputs)
+            parts[weight] = Outer.of(_places(inputs).to(outputs.dtype), outputs)
             if bias in found:
                 parts[bias] = Rows(outputs.sum(dim=1))
         return parts

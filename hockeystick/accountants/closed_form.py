@@ -54,11 +54,12 @@ from hockeystick.privacy_loss import (
     largest_loss,
 )
 from hockeystick.privacy_loss.core.composition import cgf_upper
-from hockeystick.privacy_loss.selection.exponential import AdaptiveRange
+from hockeystick.privacy_loss.selection.exponential import adaptive_ends
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
+    from hockeystick.privacy_loss.core.base import Array
     from hockeystick.results import Quantity
 
 
@@ -168,6 +169,7 @@ _SPARE_DIGITS: Final = 40
 _NEAR: Final = 1e-12
 # The largest epsilon that a profile is searched up to.
 _LARGEST_EPSILON: Final = 1e15
+_LEAST_DELTA: Final = 1e-290
 
 Function: TypeAlias = Callable[["mpf", int], "mpf"]
 
@@ -229,7 +231,7 @@ class SmoothProfile(ExactProfile):
 class BracketedProfile(ExactProfile):
     """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
 
-    loss: ProfileLoss | AdaptiveRange
+    loss: ProfileLoss | RangeProfile
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         return self.loss.delta(epsilon, perturbation)
@@ -250,6 +252,29 @@ class BracketedProfile(ExactProfile):
                 (middle, high) if self.delta(middle, perturbation) > delta else (low, middle)
             )
         return mp.mpf(low if perturbation < 0 else high)
+
+
+class RangeProfile(NamedTuple):
+    """The profile of adaptive selections: at a next point above, or below a chord, as it falls."""
+
+    step: float
+    lower: Array
+    upper: Array
+
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        from hockeystick.numerics.multiprecision import mp
+
+        if not perturbation:
+            return (self.delta(epsilon, 1) + self.delta(epsilon, -1)) / 2
+        step, lower, upper = self
+        place, last = float(epsilon) / step, upper.size - 1
+        place += 0.5 * last - perturbation * (1e-10 + 1e-14 * place)
+        if perturbation < 0:
+            return mp.mpf(float(lower[math.ceil(place)])) if place <= last else mp.zero
+        left = min(math.floor(place), last - 1)
+        share = math.expm1(min(place - left, 1.0) * step) / math.expm1(step)
+        value = upper[left] + share * (upper[left + 1] - upper[left])
+        return mp.mpf(float(value) * _OUTWARD + _LEAST_DELTA)
 
 
 class _Atoms(NamedTuple):
@@ -539,12 +564,10 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
     if len(responses) == len(terms):
         return _atomic(tuple(responses)) if number_of_atoms(responses) <= MOST_ATOMS else None
     loss, count = terms[0]
-    if len(terms) > 1:
-        return None
-    if isinstance(loss, BoundedRangeLoss) and count > 1:
-        adaptive = AdaptiveRange.of(loss.epsilon, count)
-        return None if adaptive is None else BracketedProfile(adaptive)
-    if count > 1:
+    if isinstance(loss, BoundedRangeLoss) and len(terms) == 1 < count:
+        ends = adaptive_ends(loss.epsilon, count)
+        return None if ends is None else BracketedProfile(RangeProfile(*ends))
+    if len(terms) > 1 or count > 1:
         return None
     if isinstance(loss, ProfileLoss):
         return BracketedProfile(loss)

@@ -110,8 +110,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
 
     exact for one run. It is the profile of a pair of its own, whose loss has the density
     ``exp(l/2) / (4 sinh(e/2))`` on (-e, e) and no atoms; that pair dominates every adaptive
-    composition (Zhu, Dong and Wang 2022, theorem 10), but none attains it. What several runs
-    attained cost is that of ``t = e/2``: randomized response of e/2.
+    composition (Zhu, Dong and Wang 2022, theorem 10), but none attains it.
 
     ``cgf_bounds`` is no moment of the envelope but the largest of any single release, which is
     less. With ``g(x) = ln(sinh(x)/x)`` and ``h = e/2``

@@ -30,10 +30,8 @@ shift, which depends on the batch and on X but is never longer than a_i, and the
 ``G(a_i / (s sqrt(1 - w^2)))``, as in the theorem for fixed batches. All this is an adaptive
 composition; X_T is a part of it.
 
-The paper has two of these, with all shifts in the last step, or in all steps; its program tells a
-sampled step by ``C_p(G(4/s))``, twice what replacing one record can do. Where a record is in most
-batches, a step in which it always is costs less: the full batches' bound, by shifts alone, holds
-here as well.
+Where a record is in most batches, a step in which it always is costs less: the full batches' bound,
+by shifts alone, holds here as well.
 
 Which n_0, n_1 and w are best depends on delta; they are chosen by the central limit theorem, which
 proves nothing. Any choice holds.

@@ -114,6 +114,8 @@ class PrivacyLoss(ABC):
 
     # Whether the loss of (P, Q) is that of (Q, P).
     same_both_ways: ClassVar[bool] = False
+    # Whether the attained loss needs one example alone: then samples attain that of its sample.
+    attained_in_samples: bool = False
 
     @abstractmethod
     def cgf_estimate(self, c: float) -> CGFEstimate:
@@ -190,11 +192,6 @@ class PrivacyLoss(ABC):
         Where only a dominating pair is known, lower bounds are those of this loss.
         """
         return self
-
-    @property
-    def attained_in_samples(self) -> bool:
-        """Whether data attain it by one example, whatever the others: so do samples of them."""
-        return False
 
     @property
     def also_attained(self) -> tuple[PrivacyLoss, ...]:

@@ -351,7 +351,7 @@ class SinhNormalCurve(NamedTuple):
 def curve_of(rho: float, width: float) -> SinhNormalCurve:
     """Return the curve of parameters read as the decimals that they print as."""
     with working_digits(_DIGITS):
-        square, half = exact(square_of(rho, width)), 1 / (2 * exact(width))
+        square, half = exact(decimal(rho) * decimal(width) ** 2), 1 / (2 * exact(width))
         sinh = mp.sinh(2 * half)
         return SinhNormalCurve(
             float(square),
@@ -362,11 +362,6 @@ def curve_of(rho: float, width: float) -> SinhNormalCurve:
             float(sinh),
             float(mp.cosh(2 * half)),
         )
-
-
-def square_of(rho: float, width: float) -> Fraction:
-    """Return ``rho A^2``, exactly."""
-    return decimal(rho) * decimal(width) ** 2
 
 
 # Below, what a run loses is often beyond 10^9; so it is beyond this rho.

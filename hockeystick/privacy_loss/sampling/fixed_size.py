@@ -148,7 +148,7 @@ _BITS: Final = 960
 
 
 @dominating_pair.register
-def _(mechanism: WithReplacementSubsampled) -> DominatingPair:
+def _with_replacement(mechanism: WithReplacementSubsampled) -> DominatingPair:
     noise = noise_of(mechanism.inner, "Sampling with replacement")
     if noise is None or mechanism.examples == 1:
         # The only example fills the batch.
@@ -158,7 +158,10 @@ def _(mechanism: WithReplacementSubsampled) -> DominatingPair:
     noise_multiplier = decimal(noise)
     above, below = (_multiplicities(mechanism, up=up) for up in (True, False))
     rate = sum((group.probability for group in above), Fraction(0))
-    upper = sampled_loss(_observed(above, noise_multiplier, rate), rate, True)
+    observed = observed_mixture(
+        (group.probability / rate, GaussianLoss(noise_multiplier / group.most)) for group in above
+    )
+    upper = sampled_loss(cast(CellLoss, observed), rate, True)
     return exchanged_pair(
         upper, *(_equal_examples(below, noise_multiplier, way) for way in (True, False))
     )
@@ -220,13 +223,6 @@ def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
 def _dyadic(probability: mpf) -> Fraction:
     """Return a chance rounded down to a multiple of ``2^-960``, its own round-off included."""
     return Fraction(max(int(mp.floor(mp.ldexp(probability, _BITS))) - 1, 0), 2**_BITS)
-
-
-def _observed(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
-    mixture = observed_mixture(
-        (group.probability / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
-    )
-    return cast(CellLoss, mixture)
 
 
 def _equal_examples(

@@ -178,16 +178,15 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     def _reach(self, c: float, log_tolerance: float) -> float:
         return float(fixed_size_gaussian.reach(float(self.rate), self.mu, c, log_tolerance))
 
-    @property
-    def _rough(self) -> float:
-        """The accuracy of the unproven cumulants, relative to M - 1, which is of order p^2."""
-        return _ROUGH + 2.0 * math.log(float(self.rate) * min(self.mu, 1.0))
-
     def _rough_reach(self, c: float) -> float:
-        """Return where the unproven sums end: relative to M, whose integrand peaks by (1+c) mu."""
+        """Return where the unproven sums end: relative to M, whose integrand peaks by (1+c) mu.
+
+        They are accurate relative to M - 1, which is of order p^2.
+        """
         u = (1.0 + c) * self.mu
+        rough = _ROUGH + 2.0 * math.log(float(self.rate) * min(self.mu, 1.0))
         ratio = fixed_size_gaussian.log_ratio(float(self.rate), self.mu, u - 0.5 * self.mu)
-        return self._reach(c, self._rough + max((1.0 + c) * ratio - 0.5 * u * u, 0.0))
+        return self._reach(c, rough + max((1.0 + c) * ratio - 0.5 * u * u, 0.0))
 
     def quadrature_available(self, c: float) -> bool:
         return not self.out_of_range and c <= _LARGEST_ORDER and self._rough_reach(c) < _LONGEST

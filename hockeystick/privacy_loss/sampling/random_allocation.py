@@ -158,15 +158,6 @@ def allocated(noise: float, steps: int, participations: int, above: bool) -> tup
     return found, rule.step
 
 
-def farthest_move(noise: float, steps: int) -> float:
-    """Return the largest change of the logarithm of one allocation's ratio by all nodes.
-
-    Adding and multiplying copies takes twice as many turns as a number has binary digits, at most;
-    there are no more participations than steps. The spacing of nodes is at most twice the coarsest.
-    """
-    return 2.0 * _COARSE / noise * (4.0 * steps.bit_length() + 2.0)
-
-
 def spread_of(noise: float, count: int) -> float:
     """Return about the standard deviation of the logarithm of a sum of likelihood ratios."""
     return math.sqrt(math.log1p(math.expm1(noise**-2.0) / count))
@@ -482,7 +473,10 @@ class AllocationLoss(AtomListLoss):
     def _missing(self, c: float, log_lost: float) -> float:
         """Return a bound of ``ln E_P[e^(c L)]`` over omitted mass (Hoelder)."""
         log_p = max(log_lost, _MISSING) + math.log(2.0)
-        moved = self.participations * farthest_move(self.noise_multiplier, self.steps)
+        # Nodes are at most twice the coarsest spacing apart. Adding and multiplying copies takes at
+        # most two turns for a binary digit of the steps, of which there are as many as are chosen.
+        turns = 4.0 * self.steps.bit_length() + 2.0
+        moved = self.participations * 2.0 * _COARSE / self.noise_multiplier * turns
         exponents = (
             (1.0 - 1.0 / r) * log_p + (self._simple(r * c) + (r * c + 1.0) * moved) / r
             for r in _POWERS

@@ -190,13 +190,11 @@ class SubsampledLoss(CellLoss):
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """The loss itself, or the sample of what is attained whatever other examples are."""
         known = self.inner.attained
-        if known is self.inner:
-            return self
-        if known is None or not self.inner.attained_in_samples:
-            return None
-        return sampled_loss(known, self.rate, self.removing)
+        if known is None or known is self.inner:
+            return known and self
+        alone = self.inner.attained_in_samples
+        return sampled_loss(known, self.rate, self.removing) if alone else None
 
     @property
     def supremum(self) -> float:
@@ -307,9 +305,6 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
 
     Removing, ``l' = ln(1 - p + p e^l)`` has ``p' = p_l (p + (1-p) e^-l)``; adding,
     ``l' = -ln(1 - p + p e^-l)`` keeps its probability.
-
-    References:
-        Zhu, Dong and Wang, AISTATS 2022, theorem 11.
     """
 
     inner: AtomicLoss

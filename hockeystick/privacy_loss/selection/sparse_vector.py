@@ -7,10 +7,8 @@ most 1, what stays below ``threshold + r`` also stays below ``threshold + r + 1`
 of the one answer that exceeds it grows by at most 2 (by 1 where all answers move the same way).
 
 - Laplace query noise: ``f(r, i) <= e^s f'(r + 1, i)`` with ``s = 2/b`` or ``1/b``, whatever the
-  number of queries. For Laplace noise of both, the largest loss is the classical
-  ``1/b_threshold + 2/b_query``. A lesser shift, or none, leaves an unbounded loss that is rarely
-  large, and is worth less of the threshold's noise: the least bound of several shifts is
-  ``threshold_bound``.
+  number of queries. Lesser shifts take less of the threshold's noise: the least bound of several
+  is ``threshold_bound``.
 - Gaussian query noise, at most N queries: joint convexity of ``(a, b) -> a^alpha b^(1-alpha)``
   takes r out of the moment, and the last query's two outcomes together are a binary outcome of
   Gaussians at distance 2/b, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with
@@ -147,7 +145,7 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
-    single = _single_query(mechanism)
+    single = single_query(mechanism)
     attained, also = attacked(mechanism) or single, (single,) if single else ()
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
         sensitivity = Fraction(1 if mechanism.monotone else 2)
@@ -159,17 +157,13 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
             return renyi
         above: CellLoss = replace(bound, line=renyi.zcdp_line())
     else:
-        above = _with_laplace_queries(mechanism)
+        rate, known = float_up(1 / least_reading(query)), threshold == math.inf
+        if mechanism.threshold_noise is ComparisonNoise.GAUSSIAN and not known:
+            above = gaussian_bound(least_reading(threshold), rate, mechanism.monotone)
+        else:
+            own = 0.0 if known else float_up(1 / least_reading(threshold))
+            above = laplace_bound(own, rate, mechanism.monotone)
     return DominatedLoss(above, attained, also, attained_in_samples=True)
-
-
-def _with_laplace_queries(mechanism: AboveThreshold) -> CellLoss:
-    threshold, query = mechanism.threshold_scale, float_up(1 / least_reading(mechanism.query_scale))
-    if threshold == math.inf:
-        return laplace_bound(0.0, query, mechanism.monotone)
-    if mechanism.threshold_noise is ComparisonNoise.GAUSSIAN:
-        return gaussian_bound(least_reading(threshold), query, mechanism.monotone)
-    return laplace_bound(float_up(1 / least_reading(threshold)), query, mechanism.monotone)
 
 
 def renyi_bound(
@@ -185,7 +179,7 @@ def renyi_bound(
     return AboveThresholdRenyiLoss(rho_all, rho, math.log(queries) * (1.0 + OUTWARD_32), attained)
 
 
-def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None:
+def single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None:
     """Return the loss of one query half a unit above or below the threshold, rounded down.
 
     The noises' difference exceeds 1/2 with some probability p: the loss is ``ln((1-p)/p)``.

@@ -211,8 +211,12 @@ def _loss(noises: _Noises, queries: Queries) -> OutcomesLoss | None:
 
 
 def _masses(noises: _Noises, queries: Queries, first: Fraction, last: Fraction) -> list[Fraction]:
-    all_below = _by_trapezoids if noises.gaussian_query else _by_terms
-    chances = all_below(noises, (first, queries.many), (last, queries.then))
+    many, then = (first, queries.many), (last, queries.then)
+    if noises.gaussian_query:
+        chances = _by_trapezoids(noises, many, then)
+    else:
+        asked = [[many, (last, i)] for i in range(0 if many[1] else 1, then[1] + 1)]
+        chances = [_sum_of_terms(noises, [one for one in each if one[1]]) for each in asked]
     left = [Fraction(int(mp.nint(mp.ldexp(chance, _BITS))), 1 << _BITS) for chance in chances]
     return [one - other for one, other in pairwise([Fraction(1), *left, Fraction(0)])]
 
@@ -250,12 +254,6 @@ def _by_trapezoids(
     return totals if many[1] else totals[1:]
 
 
-def _by_terms(noises: _Noises, many: tuple[Fraction, int], then: tuple[Fraction, int]) -> list[mpf]:
-    """Return the ``T_i``, from 1 on where no query comes first, for Laplace F."""
-    asked = [[many, (then[0], i)] for i in range(0 if many[1] else 1, then[1] + 1)]
-    return [_sum_of_terms(noises, [one for one in each if one[1]]) for each in asked]
-
-
 def _sum_of_terms(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
     """Return ``E[prod F(r - a)^m]`` for Laplace F, term by term between the kinks."""
     moment = _gaussian_moment if noises.gaussian_threshold else _laplace_moment
@@ -264,18 +262,14 @@ def _sum_of_terms(noises: _Noises, asked: list[tuple[Fraction, int]]) -> mpf:
     for low, high in pairwise([None, *kinks, None]):
         terms = {0: mp.one}
         for answer, number in asked:
+            # F(r - a) by powers of ``exp(r / b)``, before or after its kink.
+            at, before = as_mpf(answer / noises.query), low is None or low < answer
+            below = {1: mp.exp(-at) / 2} if before else {0: mp.one, -1: -mp.exp(at) / 2}
             for _ in range(number):
-                terms = _times(terms, _below_terms(answer / noises.query, low, answer))
+                terms = _times(terms, below)
         for power, weight in terms.items():
             total += weight * moment(noises, power, low, high)
     return total
-
-
-def _below_terms(answer: Fraction, low: Fraction | None, at: Fraction) -> dict[int, mpf]:
-    """Return F(r - a) by powers of ``exp(r / b)``, on the piece that begins at ``low``."""
-    if low is None or low < at:
-        return {1: mp.exp(as_mpf(-answer)) / 2}
-    return {0: mp.one, -1: -mp.exp(as_mpf(answer)) / 2}
 
 
 def _times(terms: dict[int, mpf], others: dict[int, mpf]) -> dict[int, mpf]:

@@ -37,9 +37,8 @@ larger of its values at both ends,
 
     G = max((1 - p delta)^-c, (1 - p (1-delta) e^-eps)^(1+c) (1-p)^-c).
 
-Any epsilon gives a bound; the first falls with it, and the second rises. Both are equal where
-``p (1-delta) e^-eps = 1 - ((1-p) / (1 - p delta))^(c/(1+c))``, which is iterated once from
-delta = 0. For n p = m and p to 0 that is ``e^eps = 1 + 1/c``, and C the factor of Poisson's number.
+Any epsilon gives a bound; the first falls with it, the second rises. They meet where
+``p (1-delta) e^-eps = 1 - ((1-p) / (1 - p delta))^(c/(1+c))``, iterated once from delta = 0.
 The largest loss is at most that of a run and n - 1 times ``ln(s / s')``.
 
 And whoever sees all runs sees the best one: ``e^(K(c)) <= E[W^K] = (1 + p (W - 1))^n``, as K tells
@@ -50,8 +49,7 @@ The loss of the best of a Poisson number of runs.
 In the terms of ``tuning``, with ``v = (1+c) q - c q'`` it is ``h = m e^(m (v-1))``, and
 ``v-1 = c (1-q') - (1+c) (1-q)`` is at most c times the delta of the other direction at
 ``epsilon = ln(1 + 1/c)``: so h is at most ``C = m e^(c m delta)``, which with W is theorem 6 of
-Papernot and Steinke 2022. The factor's lemma sharpens it. The theorem as printed, without f(0),
-promises negative divergences where m < 1; this bound never does.
+Papernot and Steinke 2022. The factor's lemma sharpens it.
 
 The loss of the best of a truncated negative binomial number of runs.
 
@@ -62,8 +60,7 @@ Steinke 2022,
 
     K(c) <= K_run(c) + ln E[K] + c (1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h).
 
-Where the score is drawn at random, the best of one or more runs is any of them: a run's own loss is
-attained.
+Where the score is drawn at random, the best run is any of them: its own loss is attained.
 """
 
 from __future__ import annotations

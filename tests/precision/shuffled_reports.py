@@ -44,26 +44,3 @@ def clones_delta(local: mpf, users: int, epsilon: mpf, overlap: mpf | None = Non
             excess += max(gain * first - loss * second, 0)
         total += mass * excess / (odds + 1) / mp.mpf(2) ** clones
     return total
-
-
-def third_category_delta(local: mpf, categories: int, users: int, epsilon: mpf) -> mpf:
-    """Return delta of K-ary randomized response where all others hold a third category.
-
-    The numbers of reports of the two categories in question are a sufficient statistic.
-    """
-    odds = mp.exp(local)
-    q = 1 / (odds + categories - 1)
-    others: dict[tuple[int, int], mpf] = {}
-    for both, mass in enumerate(binomial(users - 1, 2 * q / (1 - 2 * q))):
-        for x in range(both + 1):
-            others[x, both - x] = mass * mp.binomial(both, x) / mp.mpf(2) ** both
-    total = mp.zero
-    for x in range(users + 1):
-        for y in range(users + 1 - x):
-            first, second, neither = (
-                others.get(key, mp.zero) for key in ((x - 1, y), (x, y - 1), (x, y))
-            )
-            hidden = (categories - 2) * neither
-            p, r = odds * first + second + hidden, first + odds * second + hidden
-            total += q * max(p - mp.exp(epsilon) * r, 0)
-    return total

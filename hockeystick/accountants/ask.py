@@ -25,13 +25,15 @@ from hockeystick.accountants.base import (
     worse,
 )
 from hockeystick.accountants.choice import Auto
-from hockeystick.accountants.closed_form import ClosedForm, has_no_epsilon
+from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import ParameterError, same_name
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.structure import with_least_encoders
-from hockeystick.numerics import ULP
-from hockeystick.privacy_loss import Composition, Terms, largest_loss, least_largest_loss
+from hockeystick.numerics import ULP, least_reading
+from hockeystick.numerics.rounding import OUTWARD_8192
+from hockeystick.privacy_loss import AnalyticLoss, Composition, Terms
+from hockeystick.privacy_loss.core.composition import cgf_upper, largest_loss, least_largest_loss
 from hockeystick.results import Approximate, Certified, Quantity
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -504,6 +506,47 @@ def _read(
     else:
         used, found = accountant.choose(composition, quantity, value, digits)
     return used, found if digits is None else _handed_over(used, found)
+
+
+# A bound is worked out where its unproven estimate is at most this multiple of delta.
+_HOPEFUL: Final = 1.01
+# More different losses than this are not looked at one by one.
+_MOST_LOSSES: Final = 8
+
+
+def has_no_epsilon(composition: Composition, delta: float) -> bool:
+    """Return whether epsilon is proven to be 0 at a delta; False where that is not known.
+
+    delta at epsilon 0 is the total variation distance of the two products: at most the sum of the
+    runs' own distances, by the triangle inequality, and at most ``sqrt(chi^2) / 2`` by that of
+    Cauchy and Schwarz, with ``1 + chi^2 = exp(sum n_i K_i(1))``. The sum is small where runs are
+    few, the root where they are many.
+    """
+    least = float(least_reading(delta)) / (1.0 + OUTWARD_8192)
+    return all(_is_below(terms, least) for terms in composition.directions)
+
+
+def _is_below(terms: Terms, delta: float) -> bool:
+    """Return whether a direction's total variation distance is proven to be at most delta."""
+    losses = [(loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss)]
+    if not len(terms) == len(losses) <= _MOST_LOSSES:
+        return False
+    if any(loss.out_of_range for loss, _ in losses):
+        return False
+    hopeful = _HOPEFUL * delta
+    square = math.fsum(n * loss.clt_mu_squared for loss, n in losses)
+    if 0.5 * math.sqrt(square) <= hopeful:
+        exponent = cgf_upper(terms, 1.0)
+        if exponent < 1.0 and 0.5 * math.sqrt(math.expm1(exponent)) * (1.0 + OUTWARD_8192) <= delta:
+            return True
+    if math.fsum(n * loss.delta_estimate(0.0) for loss, n in losses) > hopeful:
+        return False
+    return math.fsum(n * _upper(loss) for loss, n in losses) * (1.0 + OUTWARD_8192) <= delta
+
+
+def _upper(loss: AnalyticLoss) -> float:
+    profile = loss.proven_profile()
+    return float(profile.at(np.zeros(1)).upper[0]) if profile else math.inf
 
 
 def _handed_over(accountant: Accountant, interval: Interval) -> Interval:

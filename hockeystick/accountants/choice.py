@@ -43,8 +43,7 @@ class Parts(DirectedAccountant):
 
     Lower end: that part alone, since releasing less never costs more. Upper end: the least of the
     Renyi bound of all, of that part's epsilon plus the largest loss of the rest, and of sums
-    ``(eps_1 + eps_2, delta_1 + delta_2)`` over several shares of delta (Dwork and Roth 2014,
-    theorem 3.16).
+    ``(eps_1 + eps_2, delta_1 + delta_2)`` over several shares of delta.
 
     References:
         Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, theorem 3.16

@@ -4,14 +4,6 @@ The largest loss that a plan attains with a probability of its own: all runs at 
 
 Where every run may lose the most that it can, and does so together with probability q, the sum of
 the largest losses l is an atom of mass q, and ``delta(eps) >= q (1 - e^(eps - l))``.
-
-Plans whose epsilon is 0: their total variation distance is at most delta.
-
-delta at epsilon 0 is the total variation distance of the two products. That is at most the sum of
-the runs' own distances, by the triangle inequality, and at most ``sqrt(chi^2) / 2``, where
-``1 + chi^2 = exp(sum n_i K_i(1))``, by the Cauchy-Schwarz inequality: ``E_Q|P/Q - 1|`` is at most
-the square root of ``E_Q(P/Q - 1)^2``. The sum is small where runs are few, the root where they are
-many.
 """
 
 from __future__ import annotations
@@ -30,6 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias, final
 import numpy as np
 
 from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, can_be_infinite, worse
+from hockeystick.kernels.shuffled_reports import binomial
 from hockeystick.numerics import (
     ULP,
     decimal,
@@ -50,10 +43,10 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     ProfileLoss,
     RandomizedResponsePairLoss,
+    SampledGaussianLoss,
     Terms,
     largest_loss,
 )
-from hockeystick.privacy_loss.core.composition import cgf_upper
 from hockeystick.privacy_loss.selection.exponential import adaptive_ends
 
 if TYPE_CHECKING:
@@ -127,41 +120,6 @@ def largest_atom_bound(terms: Terms) -> LargestAtomBound:
     return LargestAtomBound(loss * (1.0 - rounding), log_mass * (1.0 + rounding) - rounding)
 
 
-# A bound is worked out where its unproven estimate is at most this multiple of delta.
-_HOPEFUL: Final = 1.01
-# More different losses than this are not looked at one by one.
-_MOST_LOSSES: Final = 8
-
-
-def has_no_epsilon(composition: Composition, delta: float) -> bool:
-    """Return whether epsilon is proven to be 0 at a delta; False where that is not known."""
-    least = float(least_reading(delta)) / (1.0 + OUTWARD_8192)
-    return all(_is_below(terms, least) for terms in composition.directions)
-
-
-def _is_below(terms: Terms, delta: float) -> bool:
-    """Return whether a direction's total variation distance is proven to be at most delta."""
-    losses = [(loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss)]
-    if not len(terms) == len(losses) <= _MOST_LOSSES:
-        return False
-    if any(loss.out_of_range for loss, _ in losses):
-        return False
-    hopeful = _HOPEFUL * delta
-    square = math.fsum(n * loss.clt_mu_squared for loss, n in losses)
-    if 0.5 * math.sqrt(square) <= hopeful:
-        exponent = cgf_upper(terms, 1.0)
-        if exponent < 1.0 and 0.5 * math.sqrt(math.expm1(exponent)) * (1.0 + OUTWARD_8192) <= delta:
-            return True
-    if math.fsum(n * loss.delta_estimate(0.0) for loss, n in losses) > hopeful:
-        return False
-    return math.fsum(n * _upper(loss) for loss, n in losses) * (1.0 + OUTWARD_8192) <= delta
-
-
-def _upper(loss: AnalyticLoss) -> float:
-    profile = loss.proven_profile()
-    return float(profile.at(np.zeros(1)).upper[0]) if profile else math.inf
-
-
 MOST_ATOMS: Final = 20_000
 # Digits that a sum over atoms may lose where epsilon lies next to one of them.
 _SPARE_DIGITS: Final = 40
@@ -231,7 +189,7 @@ class SmoothProfile(ExactProfile):
 class BracketedProfile(ExactProfile):
     """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
 
-    loss: ProfileLoss | RangeProfile
+    loss: ProfileLoss | RangeProfile | HitsProfile
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         return self.loss.delta(epsilon, perturbation)
@@ -274,7 +232,57 @@ class RangeProfile(NamedTuple):
         left = min(math.floor(place), last - 1)
         share = math.expm1(min(place - left, 1.0) * step) / math.expm1(step)
         value = upper[left] + share * (upper[left + 1] - upper[left])
-        return mp.mpf(float(value) * _OUTWARD + _LEAST_DELTA)
+        return mp.mpf(float(value) * (1.0 + OUTWARD_8192) + _LEAST_DELTA)
+
+
+@dataclass(frozen=True)
+class HitsProfile:
+    """Runs of a sampled Gaussian with little noise, by how many of them are hits, from both sides.
+
+    Given its output z and ``t = mu z - mu^2/2``, a run's loss (removing) is ``ln(1 - p + p e^t)``:
+    at least ``ln p + t`` in a hit, where t is N(mu^2/2, mu^2), and ``ln(1 - p)`` else, where t is
+    N(-mu^2/2, mu^2). As delta rises with the loss under P, for K ~ Bin(n, p) hits and all noise
+
+        delta(eps) >= E delta_G(eps - K ln p - (n - K) ln(1-p); mu sqrt(K)).
+
+    All t are ``mu^2/12`` away from 0 on that side but with probability ``n Phi(-5 mu/12)``; losses
+    are above their bound by ``e^(-mu^2/12)`` times the odds of p, or of 1 - p, at most then. So the
+    upper end is the same with n of that less epsilon, and that probability more. Adding, none of
+    the runs is a hit, and ``-n ln(1-p)`` is the upper end, off by no more.
+    """
+
+    loss: SampledGaussianLoss
+    runs: int
+
+    @property
+    def applies(self) -> bool:
+        """Whether both ends are next to each other, and all is in the reach of floats."""
+        known = 25.0 < self.loss.mu < 1e6 and 1e-10 <= self.loss.p <= 1.0 - 1e-7
+        return known and self.runs <= 10**9
+
+    def delta(self, epsilon: mpf, perturbation: int) -> float:
+        """Return about delta, or with a perturbation of 1 or -1 an upper or lower bound of it."""
+        from scipy.special import log_ndtr, ndtr
+
+        n, removing, moved = self.runs, self.loss.removing, 1.0 + 4.0 * ULP * perturbation
+        p, mu = self.loss.p * moved, self.loss.mu * moved
+        odds = p / (1.0 - p)
+        # 1 or -1 for the end that the bounds of few exceptions are needed for.
+        slack = (1.0 + 1e-9) * n * perturbation * (removing == (perturbation > 0))
+        at = float(epsilon) - slack * max(odds, 1.0 / odds) * math.exp(-mu * mu / 12.0)
+        first, mass = binomial(n, odds) if removing else (0, np.ones(1))
+        k = first + np.arange(mass.size, dtype=np.float64)
+        hits, others = -k * math.log(p), -(n - k) * math.log1p(-p)
+        x = at + (hits + others if removing else -others)
+        m = mu * np.sqrt(np.maximum(k, 1.0))
+        a, b, reach = 0.5 * m - x / m, -0.5 * m - x / m, (k > 0.0) * (m + np.abs(x) / m)
+        more = np.where(k > 0.0, ndtr(a), x < 0.0)
+        less = np.exp(np.minimum(np.where(k > 0.0, x + log_ndtr(b), x), 0.0)) * (more > 0.0)
+        off = abs(at) + hits + others + reach * (1.0 + np.abs(b))
+        error = np.exp(-0.5 * a * a) * reach + more * mass.size + less * (mass.size + off)
+        found = float(mass @ (more - less)) + slack * float(ndtr(-5.0 * mu / 12.0))
+        found += perturbation * (64.0 * ULP * float(mass @ error) + 1e-120)
+        return min(max(found, 0.0), 1.0)
 
 
 class _Atoms(NamedTuple):
@@ -289,10 +297,9 @@ class _Atoms(NamedTuple):
 class AtomicProfile(ExactProfile):
     """Runs of randomized response: the loss is a sum of ``+-eps_i``, so that it has atoms.
 
-    ``delta(eps) = P(L > eps) - e^eps Q(L > eps)``, a binomial sum, or a product of such (Kairouz,
-    Oh and Viswanath 2017, theorem 3.3; Murtagh and Vadhan 2016, theorem 1.5). The sums of the
-    atoms above each one are worked out once, in digits enough that their difference keeps those
-    asked for; between two atoms delta is ``own - e^eps other``, so that its inverse is a logarithm.
+    ``delta(eps) = P(L > eps) - e^eps Q(L > eps)``, a binomial sum, or a product of such. The sums
+    of the atoms above each one are worked out once, in digits enough that their difference keeps
+    those asked for; between two atoms it is ``own - e^eps other``, its inverse a logarithm.
     """
 
     def __init__(self, terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> None:
@@ -411,20 +418,13 @@ def _digits(delta: float) -> int:
     return _WORKING_DIGITS if delta < 0.5 else _DIGITS_NEXT_TO_1
 
 
-_REASON: Final = (
-    "only unsampled Gaussians together, randomized responses together (of at most "
-    f"{MOST_ATOMS:,} values), and what runs once have closed forms"
-)
-
-
 @final
 class ClosedForm(DirectedAccountant):
     """The exact privacy profile where one is known, evaluated in 30 digits and rounded outward.
 
-    Gaussians of any number compose to one Gaussian, ``mu^2 = sum of n_i / sigma_i^2`` (Dong, Roth
-    and Su 2022, corollary 3.3); (epsilon, delta) guarantees of any number to a sum over atoms
-    (Kairouz, Oh and Viswanath 2017, theorem 3.3; Murtagh and Vadhan 2016, theorem 1.5); a single
-    run has the profile of its mechanism.
+    Gaussians of any number compose to one Gaussian, ``mu^2 = sum of n_i / sigma_i^2``, and
+    (epsilon, delta) guarantees of any number to a sum over atoms; a single run has the profile of
+    its mechanism. Of sampled Gaussians with noise below 0.04 it is within two ends (HitsProfile).
 
     References:
         Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, corollary 3.3, and Balle
@@ -456,10 +456,7 @@ class ClosedForm(DirectedAccountant):
         return Interval(lower, float(estimate), upper).ordered()
 
     def epsilon_lower(self, terms: Terms, delta: float, slack: float = 0.25 * ULP) -> float:
-        """Return the lower end alone, which takes a third of the time.
-
-        With a larger slack it is next to a float's estimate, as two evaluations prove.
-        """
+        """Return the lower end alone; next to a float's estimate where the slack is larger."""
         profile = self._profile(terms)
         from hockeystick.numerics.multiprecision import mp
 
@@ -494,8 +491,8 @@ class ClosedForm(DirectedAccountant):
         if can_be_infinite(composition):
             reason = "there is no arbitrary-precision form"
             raise self.refuse("a release that may show everything", reason)
-        known = (_known_profile(terms) for terms in composition.directions if terms)
-        if any(isinstance(one, BracketedProfile) for one in known):
+        profiles = [_known_profile(terms) for terms in composition.directions if terms]
+        if any(isinstance(profile, BracketedProfile) for profile in profiles):
             reason = "its profile is known to the digits of floats"
             raise self.refuse("the plan", reason)
         read = self._epsilon_digits if quantity == "epsilon" else self._delta_digits
@@ -547,7 +544,11 @@ class ClosedForm(DirectedAccountant):
     def _profile(self, terms: Terms) -> ExactProfile:
         found = _known_profile(terms)
         if found is None:
-            raise self.refuse("the plan", _REASON)
+            reason = (
+                "only unsampled Gaussians together, randomized responses together (of at most "
+                f"{MOST_ATOMS:,} values), and what runs once have closed forms"
+            )
+            raise self.refuse("the plan", reason)
         return found
 
 
@@ -564,10 +565,14 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
     if len(responses) == len(terms):
         return _atomic(tuple(responses)) if number_of_atoms(responses) <= MOST_ATOMS else None
     loss, count = terms[0]
-    if isinstance(loss, BoundedRangeLoss) and len(terms) == 1 < count:
+    if len(terms) > 1:
+        return None
+    if isinstance(loss, BoundedRangeLoss) and count > 1:
         ends = adaptive_ends(loss.epsilon, count)
         return None if ends is None else BracketedProfile(RangeProfile(*ends))
-    if len(terms) > 1 or count > 1:
+    if isinstance(loss, SampledGaussianLoss) and HitsProfile(loss, count).applies:
+        return BracketedProfile(HitsProfile(loss, count))
+    if count > 1:
         return None
     if isinstance(loss, ProfileLoss):
         return BracketedProfile(loss)
@@ -581,8 +586,8 @@ def provable_parts(terms: Terms) -> list[Terms]:
 
     Releasing less never costs more, so that a composition costs at least what any part of it does:
     all its Gaussians, all its runs of randomized response (what costs at least one included), or
-    one run of anything else. Where only
-    Renyi divergences are known, the worst release costs at least what a Gaussian within them costs.
+    one run of anything else. Where only Renyi divergences are known, the worst release costs at
+    least what a Gaussian within them costs.
     """
     gaussians: list[tuple[GaussianLoss, int]] = []
     responses: list[tuple[RandomizedResponsePairLoss, int]] = []

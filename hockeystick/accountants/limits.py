@@ -491,8 +491,6 @@ class GaussianLimit(Accountant):
     - Sampling a fixed size: ``mu = sqrt(2) c sqrt(e^(1/sigma^2) Phi(1.5/sigma) +
       3 Phi(-0.5/sigma) - 2)``, with ``c = p sqrt(T)``.
 
-    ``hockeystick.accountants.central_limit_mu(plan)`` is that mu.
-
     Guarantees:
         None. It is neither an upper nor a lower bound: below the truth on nearly all plans of
         Poisson sampling in use, above or below it for a fixed size.

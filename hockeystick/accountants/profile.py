@@ -273,7 +273,8 @@ class WideProfile(Profile):
         end, before = _FIRST_EPSILON, 1.0
         while end < farthest * (1.0 - 1e-9):
             here = self._by_theorem(end).upper
-            if here < least or (here >= before * (1.0 - 1e-9) and end > 1.0):
+            stays = here >= before * (1.0 - 1e-9) and end > 1.0
+            if here < least or (stays and not (self._is_closed and here > 0.5)):
                 return end
             end, before = 2.0 * end, here
         return farthest

@@ -160,8 +160,7 @@ class RDP(BoundAccountant):
     (alpha-1)^(alpha-1) / alpha^alpha`` (Canonne, Kamath and Steinke 2020, proposition 12): an upper
     bound. Of guarantees that state divergences at some orders, all that the best of these proves
     (Asoodeh et al. 2021, theorem 3). The lower end is the closed form of that part of the plan that
-    costs most. Each epsilon and its order are added to
-    ``found``, where there is one.
+    costs most. Each epsilon and its order are added to ``found``, where there is one.
 
     References:
         Mironov, "Renyi Differential Privacy", CSF 2017, proposition 1 (divergences add up);

@@ -25,8 +25,9 @@ with independent g: in the sum that many are not 0 as in the sample, by
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
@@ -54,6 +55,7 @@ from hockeystick.privacy_loss.core.base import (
     Atoms,
     DominatingPair,
     NoAnalysisError,
+    PrivacyLoss,
     both,
     dominating_pair,
 )
@@ -113,9 +115,6 @@ class UnaryEncodingLoss(ThreePointLoss):
 
     Two binary randomized responses of eps/2 each for the symmetric kind; for the optimized one the
     loss is 0 with probability 1/2. The same in both directions.
-
-    References:
-        Wang, Blocki, Li and Jha 2017, section 4.3.
     """
 
     epsilon: float
@@ -132,9 +131,6 @@ class RAPPORLoss(FewAtoms):
     """The sum of ``bits`` binary randomized responses of ``ln((1 - f/2) / (f/2))`` each.
 
     The same in both directions.
-
-    References:
-        Erlingsson, Pihur and Korolova 2014, theorem 1.
     """
 
     flip: float
@@ -175,6 +171,10 @@ def _(mechanism: RAPPOR) -> DominatingPair:
 
 
 _MOST_USERS: Final = 10**9
+# Outside of an event and in it, up to a factor.
+Shares: TypeAlias = tuple[float, float]
+# Losses over the largest one above which reports are counted.
+_THRESHOLDS: Final = (0.0, 0.3, 0.6, 0.9)
 # Epsilons of a randomizer between which the stronger clones are used.
 LEAST_EPSILON: Final = 1e-6
 MOST_EPSILON: Final = 20.0
@@ -194,42 +194,32 @@ class CountLoss(ReportsLoss):
     own: tuple[tuple[float, ...], ...]
 
     @classmethod
-    def of_category(
-        cls, epsilon: float, categories: int, users: int, shared: bool, held: bool
+    def of_event(
+        cls, epsilon: float, users: int, shares: tuple[Shares, Shares], shared: bool, held: bool
     ) -> CountLoss:
-        """Return that of one category's reports, which all other users hold, or none of them.
+        """Return that of reports in an event, given its shares with one datum and with another one.
 
-        The first user holds it under P (``held``) or under Q; of two categories the count is a
-        sufficient statistic.
+        What is made of each report by itself is post-processing. All others hold the first datum
+        (``shared``) or, of the same odds as the other one, any; under P the first user holds the
+        first (``held``) or the other one. Of two categories the count is a sufficient statistic.
         """
-        small, more = math.exp(-epsilon), math.exp(epsilon)
-        rest = categories - 1.0
-        odds = more / rest if shared else 1.0 / (more + rest - 1.0)
-        likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
-        own = (rest * rare, likely), ((more + rest - 1.0) * rare, rare)
-        return cls(epsilon, users - 1, odds, own if held else own[::-1])
+        own = tuple((out * (1.0 / (out + of)), of * (1.0 / (out + of))) for out, of in shares)
+        out, of = shares[0 if shared else 1]
+        return cls(epsilon, users - 1, of / out, own if held else own[::-1])
 
     @classmethod
-    def of_bits(cls, epsilon: float, users: int, optimized: bool, held: bool) -> CountLoss:
-        """Return that of bits of unary encodings, which all others hold or none of them.
+    def of_bits(cls, epsilon: float, users: int, held: bool) -> CountLoss:
+        """Return that of bits of symmetric unary encodings, where all others hold one category.
 
-        Of the symmetric encoding, the 1s at the category that all others hold and the 0s at another
-        one together: with ``s = e^(eps/2) / (1 + e^(eps/2))`` each of the others adds Bin(2, s),
-        and the first user Bin(2, s) or Bin(2, 1 - s). Of the optimized one, the 1s at a category
-        that none of the others holds: each of them adds a 1 with probability ``1/(1 + e^eps)``, the
-        first user with that or 1/2. ``held``: under P the first user holds that category, under Q
-        the other one.
+        Of the 1s at that category and the 0s at another one together each of the others adds
+        Bin(2, s), ``s = e^(eps/2) / (1 + e^(eps/2))``, and the first user, who holds that category
+        under P (``held``) or under Q and the other one else, Bin(2, s) or Bin(2, 1 - s).
         """
-        own: tuple[tuple[float, ...], ...]
-        if optimized:
-            odds = math.exp(-epsilon)
-            trials, own = users - 1, ((0.5, 0.5), (1.0 / (1.0 + odds), odds / (1.0 + odds)))
-        else:
-            odds = math.exp(0.5 * epsilon)
-            likely, rare = odds / (1.0 + odds), 1.0 / (1.0 + odds)
-            mixed, trials = 2.0 * likely * rare, 2 * (users - 1)
-            own = (rare * rare, mixed, likely * likely), (likely * likely, mixed, rare * rare)
-        return cls(epsilon, trials, odds, own if held else own[::-1])
+        odds = math.exp(0.5 * epsilon)
+        likely, rare = odds / (1.0 + odds), 1.0 / (1.0 + odds)
+        first = rare * rare, 2.0 * likely * rare, likely * likely
+        own = first, first[::-1]
+        return cls(epsilon, 2 * (users - 1), odds, own if held else own[::-1])
 
     @kept(64)
     def atoms(self) -> Atoms:
@@ -256,18 +246,41 @@ class CountLoss(ReportsLoss):
         return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
-def _attained_losses(randomizer: Mechanism, epsilon: float, users: int) -> list[ReportsLoss]:
+def _events(loss: PrivacyLoss | None) -> Iterator[tuple[Shares, Shares]]:
+    """Yield how likely a loss exceeds values under P, rounded down, and under Q, rounded up.
+
+    With less under P and more under Q it is a mixture of that event and a coin: post-processing.
+    """
+    if not isinstance(loss, CellLoss):
+        return
+    for share in _THRESHOLDS:
+        threshold = share * loss.supremum
+        atoms, cells = loss.atoms(), loss.cells(np.array([threshold, math.inf]))
+        above = atoms.loss > threshold
+        log_p = np.append(atoms.log_p[above], cells.log_p)
+        log_q = np.append((atoms.log_p - atoms.loss)[above], cells.log_q)
+        error = np.append(atoms.error[above], cells.error) + 64.0 * ULP * (1.0 + loss.supremum)
+        likely, rare = float(np.exp(log_p - error).sum()), float(np.exp(log_q + error).sum())
+        if 0.0 < rare < likely < 1.0:
+            yield (1.0 - likely, likely), (1.0 - rare, rare)
+
+
+def _attained_losses(
+    randomizer: Mechanism, alone: PrivacyLoss | None, epsilon: float, users: int
+) -> list[ReportsLoss]:
     """Return the losses of some data with a randomizer; none where none are known."""
-    if isinstance(randomizer, UnaryEncoding):
-        optimized = randomizer.kind is Encoding.OPTIMIZED
-        return [CountLoss.of_bits(epsilon, users, optimized, held) for held in (True, False)]
+    found: list[ReportsLoss] = []
+    if isinstance(randomizer, UnaryEncoding) and randomizer.kind is Encoding.SYMMETRIC:
+        found = [CountLoss.of_bits(epsilon, users, held) for held in (True, False)]
     # Of all that is epsilon-DP, responses of two or three categories.
     kinds: tuple[int, ...] = (2, 3) if isinstance(randomizer, PureDP) else ()
     if isinstance(randomizer, RandomizedResponse):
         kinds = (randomizer.categories,)
-    found: list[ReportsLoss] = [
-        CountLoss.of_category(epsilon, categories, users, shared, held)
-        for categories in kinds
+    more = math.exp(epsilon)
+    known = [((one - 1.0, more), (more + one - 2.0, 1.0)) for one in kinds]
+    found += [
+        CountLoss.of_event(epsilon, users, one, shared, held)
+        for one in known or dict.fromkeys(_events(alone and alone.attained))
         for shared in (True, False)
         for held in (True, False)
     ]
@@ -296,7 +309,7 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
         )
     attained_losses: list[ReportsLoss] = []
     if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        attained_losses = _attained_losses(mechanism.randomizer, epsilon, users)
+        attained_losses = _attained_losses(mechanism.randomizer, pair.removing, epsilon, users)
         blanket = blanket_of(mechanism.randomizer)
         dominating: CellLoss = StrongerClonesLoss(epsilon, 2, users, above=True)
         if blanket is not None:

@@ -1,6 +1,4 @@
-"""Shuffled reports of local mechanisms: the privacy blanket, and stronger clones.
-
-The privacy blanket of randomized response and of unary encodings, after shuffling.
+"""Shuffled reports: the privacy blanket of local mechanisms, and the stronger clones.
 
 For data x and x' of the first user and w the pointwise least density of all data, each of the
 others reports from w with probability ``|w|``. Reveal who reported from the remainder, and what:
@@ -34,9 +32,6 @@ convex order dominates. Used are
   post-processing.
 
 The stronger clones are the largest in convex order of all randomizers, this one included.
-
-The stronger clones' pair, which dominates shuffled reports, and an attained pair of its kind.
-
 Let t reports lie in two categories, x of them in the first, and ``S = 2x - t``. With
 ``b(x; t) = binom(t, x) / 2^t`` and g the masses of ``Bin(n - 1, 2q)``
 
@@ -229,20 +224,15 @@ def atoms_one_by_one(weights: ReportWeights, *, above: bool) -> Atoms:
     return Atoms(loss + off, log_p, error)
 
 
-class _CellMasses(NamedTuple):
-    """The masses of cells under P and Q, and the relative error of each."""
+def _cell_masses(weights: ReportWeights, inner: Array) -> tuple[Array, Array, Array]:
+    """Return the masses under P and Q of cells between inner edges, and the relative error of each.
 
-    p: Array
-    q: Array
-    error: Array
-
-
-def _cell_masses(weights: ReportWeights, inner: Array) -> _CellMasses:
-    """Return the masses between inner edges; the outermost cells extend to the ends of the loss."""
+    The outermost cells extend to the ends of the loss.
+    """
     cuts = np.tanh(0.5 * inner)
     p, q, terms = clone_masses(weights.totals, weights.common, weights.difference, cuts)
     steps = DEPTH * math.sqrt(float(weights.totals.max())) + 8.0
-    return _CellMasses(p, q, weights.error + ULP * (4.0 * steps + terms + 64.0))
+    return p, q, weights.error + ULP * (4.0 * steps + terms + 64.0)
 
 
 def _edges(epsilon: float, deviation: float, half: float) -> tuple[Array, float]:

@@ -5,17 +5,18 @@ import math
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants.ask import has_no_epsilon
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.closed_form import (
+    HitsProfile,
     LargestAtomBound,
     closed_delta_upper,
     closed_epsilon_upper,
     dominating_closed_form,
-    has_no_epsilon,
     largest_atom_bound,
 )
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import compose
+from hockeystick.privacy_loss import SampledGaussianLoss, compose
 
 SHUFFLED = hs.Shuffled(hs.Gaussian(2.0), steps=20)
 REPLACED = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
@@ -50,18 +51,6 @@ def test_the_bounds_are_the_atom_s_own() -> None:
         assert again - 1e-12 <= found <= again
     assert atom.delta(2.0) == atom.delta(3.0) == 0.0
     assert atom.epsilon(0.25) == atom.epsilon(0.9) == 0.0
-
-
-def test_what_has_no_largest_loss_adds_nothing() -> None:
-    plan = hs.Laplace(1.0) @ hs.Gaussian(1.0) @ hs.PoissonSubsampled(hs.Laplace(2.0), 0.5)
-    for terms in composition_of(plan, "test").directions:
-        found = largest_atom_bound(terms)
-        assert 0.0 < found.loss < 1.5
-        assert found.log_mass < 2.0 * math.log(0.5)
-    for terms in composition_of(hs.Gaussian(1.0), "test").directions:
-        assert (
-            largest_atom_bound(terms).epsilon(1e-9) == largest_atom_bound(terms).delta(0.0) == 0.0
-        )
 
 
 @pytest.mark.parametrize(
@@ -143,3 +132,23 @@ def test_what_may_be_infinite_counts_in_full(runs: int) -> None:
     plan = hs.ApproxDP(1e-9, 1e-4) ** runs @ sampled(1e-8, 5.0, 10)
     assert not has_no_epsilon(compose(plan), 0.9e-4 * runs)
     assert hs.epsilon(plan, 0.9e-4 * runs).upper > 0.0
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(0.1, 0.03), (0.9, 0.0375), (1e-9, 0.001)])
+@pytest.mark.parametrize("removing", [True, False])
+def test_hits_of_one_run_hold_its_closed_form(rate: float, noise: float, removing: bool) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    hit = 0.5 / noise**2 + math.log(rate)
+    for epsilon in [hit + x / noise for x in (-6.0, -1.0, 3.0, 8.0)] if removing else [0.0, 0.05]:
+        low, high = (HitsProfile(loss, 1).delta(mp.mpf(epsilon), side) for side in (-1, 1))
+        with mp.workdps(40):
+            assert low <= loss.delta(mp.mpf(epsilon)) <= high
+        assert high - low <= 1e-9 * high + 1e-13
+
+
+def test_little_noise_is_known_by_the_number_of_hits() -> None:
+    # Sums over the hits of 1,000 runs, of Gaussians at sqrt(hits)/noise, in 50 digits.
+    for noise, truth in ((0.03, 78882.644287), (0.02, 177941.287176), (0.01, 713336.010033)):
+        found = hs.epsilon(sampled(0.1, noise, 1000), 1e-5)
+        assert (found.lower, found.upper) == pytest.approx((truth, truth), abs=1e-6)
+        assert found.relative_width < 1e-11

@@ -213,8 +213,11 @@ class ShuffledReports(Mechanism):
         both hold for all data (``privacy_loss/shuffling.py`` and ``local.py`` have the proofs). The
         lower end is that of concrete data: for ``RandomizedResponse``, all others hold one of the
         two categories, or (of three or more) a third; for ``PureDP``, that of one of these with 2
-        or 3 categories; for ``UnaryEncoding``, the number of some of the bits where all others hold
-        one of the two (or, for the optimized kind, a third); none (0) for other randomizers.
+        or 3 categories. For any other randomizer, let p and q be the chances of a report, given the
+        two data, that its own loss exceeds a threshold: the number of these among reports whose
+        others all hold one of the two, ``Bin(n - 1, q)`` and one more with p or q (or p for q). It
+        is post-processing of each report by itself, and costs no more. For the symmetric
+        ``UnaryEncoding`` it may also be the number of some of the bits.
 
         For ``RandomizedResponse`` with three categories or more, ``mu^2`` of the Gaussian limit of
         many users, ``2 (e^epsilon_0 - 1)^2 / (e^epsilon_0 + K - 1) / n``, is the same at both ends:
@@ -223,7 +226,8 @@ class ShuffledReports(Mechanism):
         epsilon_0, where only the event counts that all reports agree, their pair is attained. For
         ``UnaryEncoding`` the ends differ: at epsilon_0 = 1, ``n mu^2`` of the blanket is .841, of
         others that all hold a third category .641, the largest of all data in the limit, and of the
-        bits counted for the lower end .511. What is between them is not settled.
+        bits counted for the lower end .511. What is between them is not settled. Of Laplace noise
+        with epsilon_0 = .1 about 5 % of epsilon is open at 10,000 users, of large epsilon_0 more.
 
     Edge cases:
         One user's report is that of the randomizer itself. No amplification is credited beyond

@@ -246,8 +246,6 @@ def _batches_seen(noise: float, distance: int, mechanism: Shuffled) -> CellLoss:
 
 def _moved(noise: float, distance: int, square: int) -> GaussianLoss:
     """Return the Gaussian loss at a distance times a square root, which is rounded up."""
-    if square == 1:
-        return _gaussian(noise, distance)
     return GaussianLoss(decimal(noise) / (distance * square_root(Fraction(square))))
 
 

@@ -1,6 +1,8 @@
 """Losses of unary encoding and of shuffled reports, against all outcomes of few users."""
 
+import itertools
 import math
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -88,11 +90,6 @@ def test_the_masses_of_a_blanket_are_the_least_densities() -> None:
         assert found == pytest.approx((w[0], w[2], w[3], 1 - sum(w)), rel=1e-12)
 
 
-def test_binary_response_and_guarantees_have_none_of_their_own() -> None:
-    assert blanket_of(hs.RandomizedResponse(1.0, 2)) is None
-    assert blanket_of(hs.PureDP(1.0)) is None
-
-
 def profile(loss: CellLoss, epsilon: float) -> float:
     atoms = loss.atoms()
     kept = atoms.loss > epsilon
@@ -128,7 +125,9 @@ def test_a_count_is_known_to_the_digits_of_floats(
     local: float, categories: int, shared: bool, held: bool
 ) -> None:
     users = 50
-    loss = CountLoss.of_category(local, categories, users, shared, held)
+    more = math.exp(local)
+    one = (categories - 1, more), (more + categories - 2, 1)
+    loss = CountLoss.of_event(local, users, one, shared, held)
     with mp.workdps(40):
         odds = mp.exp(mp.mpf(local))
         rare = 1 / (odds + categories - 1)
@@ -181,9 +180,26 @@ def test_no_amplification_is_credited_to_a_randomizer_beyond_its_range() -> None
         assert local * (1 - 1e-9) <= found.upper <= local * (1 + 1e-9)
 
 
-def test_other_randomizers_have_the_clones_upper_end_and_no_lower_one() -> None:
-    bloom = hs.mechanisms.RAPPOR(flip=0.75, hashes=1)
-    bits = hs.delta(hs.mechanisms.ShuffledReports(bloom, 100), 0.3)
-    pure = hs.delta(hs.mechanisms.ShuffledReports(hs.PureDP(2 * math.log(5 / 3)), 100), 0.3)
-    assert bits.upper == pytest.approx(pure.upper, rel=1e-9)
-    assert bits.lower == 0.0 < pure.lower
+def test_other_randomizers_have_the_clones_upper_end_and_that_of_an_event_below() -> None:
+    # Of two bits, both, one or none say the first datum.
+    first = [0.625**2, 2 * 0.625 * 0.375, 0.375**2]
+    for users, epsilon in itertools.product((3, 5), (0.1, 0.3, 0.8)):
+        truths = []
+        for others, own in itertools.product((first, first[::-1]), repeat=2):
+            gains: dict[tuple[int, ...], float] = defaultdict(float)
+            for one, *rest in itertools.product(range(3), repeat=users):
+                more = own[one] - math.exp(epsilon) * own[2 - one]
+                gains[tuple(sorted((one, *rest)))] += more * math.prod(others[k] for k in rest)
+            truths.append(sum(max(gain, 0.0) for gain in gains.values()))
+        bits, pure = (
+            hs.delta(hs.mechanisms.ShuffledReports(one, users), epsilon)
+            for one in (hs.mechanisms.RAPPOR(0.75, 1), hs.PureDP(2 * math.log(5 / 3)))
+        )
+        assert 0.4 * max(truths) <= bits.lower <= max(truths) * (1 + 1e-12)
+        assert max(truths) <= bits.upper == pytest.approx(pure.upper, rel=1e-9)
+
+
+def test_laplace_noise_costs_no_less_than_the_number_of_reports_on_one_side() -> None:
+    # Of 10,000, each beyond the middle of the data with probability 1 - e^(-1/20)/2 or the rest.
+    plan = hs.mechanisms.ShuffledReports(hs.Laplace(10.0), 10_000)
+    assert hs.epsilon(plan, 1e-6).lower == pytest.approx(0.0026499160, rel=1e-6)

@@ -15,17 +15,17 @@ from tests.precision.twins import sampled_gaussian_cumulant
 @pytest.mark.parametrize(
     ("noise", "steps", "rate", "order"),
     # The last is beyond what floats can raise: the exponent and the logarithm of the rate.
-    [(2.0, 20, "0.1", 2), (2.0, 20, "0.1", 40), (0.5, 4, "1e-300", 60)],
+    [(2.0, 20, 0.1, 2), (2.0, 20, 0.1, 40), (0.5, 4, 1e-300, 60)],
 )
 def test_the_bound_is_the_moment_of_a_coin_and_all_runs_rounded_up(
-    noise: float, steps: int, rate: str, order: int
+    noise: float, steps: int, rate: float, order: int
 ) -> None:
     run = hs.PoissonSubsampled(hs.Gaussian(noise), 0.1) ** steps
-    loss = dominating_pair(hs.federated.RevealedRound(run, Fraction(rate))).removing
+    loss = dominating_pair(hs.federated.RevealedRound(run, rate)).removing
     assert isinstance(loss, RevealedRoundLoss)
     with mp.workdps(40):
         inner = steps * sampled_gaussian_cumulant(0.1, noise, order)
-        truth = mp.log1p(mp.expm1(inner) * mp.mpf(rate))
+        truth = mp.log1p(mp.expm1(inner) * mp.mpf(repr(rate)))
     assert truth <= loss.bound(order - 1.0) <= float(truth) * (1 + 1e-12)
     assert loss.cgf_estimate(order - 1.0).value == pytest.approx(float(truth), rel=1e-9)
 

@@ -220,6 +220,7 @@ class RangeProfile(NamedTuple):
     upper: Array
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        """Return the upper end (1), the lower one (-1), or what lies between (0)."""
         from hockeystick.numerics.multiprecision import mp
 
         if not perturbation:

@@ -250,6 +250,7 @@ class RangeProfile(NamedTuple):
     upper: Array
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        """Return the lower end (-1), the upper one (1) or what lies between (0)."""
         from hockeystick.numerics.multiprecision import mp
 
         if not perturbation:

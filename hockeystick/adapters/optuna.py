@@ -97,7 +97,11 @@ def optimize(
         raise ParameterError("objective", objective, "a function of a trial that returns a score")
     if not isinstance(maximize, bool):
         raise ParameterError("maximize", maximize, "True or False")
-    total = _whole(checked("mechanism", mechanism), trials)
+    total: Any = checked("mechanism", mechanism)
+    if trials is not None:
+        total **= _validate.count("trials", trials, _TRIALS)
+    elif not isinstance(mechanism, RandomStopping):
+        raise ParameterError("mechanism", mechanism, "a RandomStopping, where trials= is not given")
     chosen = _checked_sampler(sampler, independent=trials is None)
     charged = checked_charge(charge)
     number = run_count(total.distribution, bits=bits) if trials is None else trials
@@ -174,14 +178,6 @@ def _in_floats(objective: _Objective, counted: CountedRun | None = None) -> _Obj
         return found
 
     return scored
-
-
-def _whole(mechanism: Mechanism, trials: int | None) -> Any:
-    if trials is not None:
-        return mechanism ** _validate.count("trials", trials, _TRIALS)
-    if not isinstance(mechanism, RandomStopping):
-        raise ParameterError("mechanism", mechanism, "a RandomStopping, where trials= is not given")
-    return mechanism
 
 
 def _checked_sampler(sampler: Any, *, independent: bool) -> optuna.samplers.BaseSampler:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, final
@@ -37,7 +35,6 @@ _COMPILED: Final = frozenset({"OptimizedModule", "ScriptModule"})
 _PRECISE: Final = (torch.float32, torch.float64, torch.bfloat16)
 # What the loops of this process released of each parameter, by the names of their runs.
 _RELEASED: Final[Any] = WeakIdKeyDictionary()
-_STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def refuse(name: str, *rows: tuple[object, object, str]) -> None:
@@ -164,25 +161,6 @@ def check_precision(device: Any, *, is_exact: bool) -> None:
     if not is_exact and torch.get_float32_matmul_precision() != "highest":
         raise IncompatibleError(
             "clipped sums in floats need torch.set_float32_matmul_precision('highest')"
-        )
-
-
-@contextmanager
-def stepping(optimizer: Any) -> Iterator[None]:
-    """Let an optimizer step."""
-    _STEPPING.add(optimizer)
-    try:
-        yield
-    finally:
-        _STEPPING.discard(optimizer)
-
-
-def check_stepping(optimizer: Any, *, released: bool) -> None:
-    """Raise unless the optimizer steps with what was released."""
-    if not released and optimizer not in _STEPPING:
-        raise IncompatibleError(
-            "the optimizer of a private loop steps by private.step alone: these gradients are "
-            "neither clipped nor noised nor counted; close the loop first"
         )
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any, Final
-from unittest.mock import patch
 
 import torch
 from torch import nn
@@ -39,15 +38,9 @@ Examples = tuple[Any, ...]
 _ON_CPU: Final = 2**25
 _ELSEWHERE: Final = 2**30
 _FEWEST: Final = 8
+_unsqueezed: Final = partial(torch.unsqueeze, dim=0)
 # Words of what torch says where it takes no gradients of examples one by one.
-_OF_TORCH_FUNC: Final = (
-    "torch.func",
-    "functorch",
-    "vmap",
-    "transform",
-    "data pointer",
-    "Batching rule",
-)
+_OF_FUNC: Final = ("torch.func", "functorch", "vmap", "transform", "data pointer", "Batching rule")
 _RECURRENT: Final = (nn.RNNBase, nn.RNNCellBase)
 # In place of parts of torch's, keep activations: what a microbatch has of them is little enough.
 _CHECKPOINTS: Final[dict[str, Any]] = {
@@ -151,7 +144,7 @@ def individual(
     given = trees.tree_map(itemgetter(0), chunk) if alone else chunk
     leaves = (*params.values(), *layers.probes.values())
     try:
-        with _apart(model, loss_fn, params | kept):
+        with _untouched(model, loss_fn, params | kept):
             found, (losses, seen) = taken(leaves, *given)
             if losses.requires_grad:
                 own = [one for one in model.parameters() if one.requires_grad]
@@ -179,13 +172,9 @@ def outputs_of(model: Any, params: Tensors, kept: Tensors, inputs: Any, size: in
     together, given = _WithLoss(model, None), {f"model.{n}": v for n, v in (params | kept).items()}
     # Inside a gradient, be it of nothing, torch takes recurrent layers apart, which vmap has to.
     each = vmap(grad(one, has_aux=True), (None, 0), randomness="different")
-    with _apart(model, None, params | kept), torch.no_grad():
+    with _untouched(model, None, params | kept), torch.no_grad():
         found = [each(torch.zeros(()), *chunk)[1] for chunk in chunks((inputs,), size)]
     return trees.tree_map(lambda *parts: torch.cat(parts), *found)
-
-
-def _unsqueezed(part: Any) -> Any:
-    return part.unsqueeze(0)
 
 
 def in_single_precision(part: Any) -> Any:
@@ -204,7 +193,7 @@ def choose_layers(
     recurrent = any(isinstance(one, _RECURRENT) for one in model.modules())
     taken = grad(loss, has_aux=True) if recurrent else loss  # as in outputs_of
     each = vmap(taken, (None, *(0 for _ in batch)), randomness="different")
-    with _apart(model, loss_fn, params | kept), torch.no_grad(), again():
+    with _untouched(model, loss_fn, params | kept), torch.no_grad(), again():
         _, seen = each(tuple(params.values()), *first)
     with again():
         rows, _ = individual(model, loss_fn, params, kept, first, layers)
@@ -217,10 +206,7 @@ def choose_layers(
 
 
 def sensible(params: Tensors, layers: Layers) -> int:
-    """Return how many examples' gradients are computed at once where nobody says.
-
-    No data decide it. A CPU is fastest where gradients fit its cache, and no fewer than 8.
-    """
+    """Return how many examples are taken at once where nobody says: on a CPU as its cache holds."""
     first = next(iter(params.values()))
     most = (_ON_CPU if first.device.type == "cpu" else _ELSEWHERE) // first.element_size()
     return int(max(most // max(layers.entries(params), 1), _FEWEST))
@@ -279,24 +265,18 @@ def _loss(
 
 
 @contextmanager
-def _apart(model: Any, loss_fn: LossFn | None, given: Tensors) -> Iterator[None]:
-    """Take gradients of examples each alone, and leave nothing behind; or raise."""
-    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
-    with _untouched(modules, given), torch.enable_grad(), _single_gradients(model):
-        yield
-
-
-@contextmanager
-def _untouched(modules: list[Any], given: Tensors) -> Iterator[None]:
-    """Put back what modules keep as it was before a microbatch; raise if tensors were written.
+def _untouched(model: Any, loss_fn: LossFn | None, given: Tensors) -> Iterator[None]:
+    """Take gradients, and put back what modules keep as it was; raise if tensors were written.
 
     What goes on from one microbatch to the next lets an example move the gradients of others, or
     tells how many there are.
     """
+    modules = [*model.modules(), *(loss_fn.modules() if isinstance(loss_fn, nn.Module) else ())]
     before = [(one, _kept(one)) for one in modules]
     versions = [one._version for one in given.values()]
     try:
-        yield
+        with torch.enable_grad():
+            yield
     finally:
         changed = [
             f"{kind[1:-1]} {name} of {type(module).__name__}"
@@ -328,16 +308,19 @@ def _kept(module: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @contextmanager
-def _single_gradients(model: Any) -> Iterator[None]:
+def single_gradients(model: Any) -> Iterator[None]:
     """Compute each layer of a model in a way that is known for an example alone; or raise."""
     if parametrize._cache_enabled:
         raise IncompatibleError(_CACHED)
+    swaps = [(checkpoint, name, one) for name, one in _CHECKPOINTS.items()]
+    masks: Any = sys.modules.get("transformers.masking_utils")
+    if hasattr(masks, "is_tracing"):  # as in a trace, where nobody reads the masks' values
+        swaps.append((masks, "is_tracing", lambda tensor=None: True))
     with ExitStack() as stack:
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernels have no such rule
-        stack.enter_context(patch.multiple(checkpoint, **_CHECKPOINTS))
-        masks: Any = sys.modules.get("transformers.masking_utils")
-        if hasattr(masks, "is_tracing"):  # as in a trace, where nobody reads the masks' values
-            stack.enter_context(patch.object(masks, "is_tracing", lambda tensor=None: True))
+        for holder, name, value in swaps:
+            stack.callback(setattr, holder, name, getattr(holder, name))
+            setattr(holder, name, value)
         recurrent = [one for one in model.modules() if isinstance(one, _RECURRENT)]
         for module in recurrent:
             hook = module.register_forward_pre_hook(_first_state, with_kwargs=True)
@@ -351,7 +334,7 @@ def _single_gradients(model: Any) -> Iterator[None]:
             said = str(error)
             if "data-dependent control flow" in said:
                 raise IncompatibleError(_BY_VALUES) from error
-            if not any(word in said for word in _OF_TORCH_FUNC):
+            if not any(word in said for word in _OF_FUNC):
                 raise
             raise IncompatibleError(f"{_NOT_TAKEN}: {said.splitlines()[0]}") from error
 

@@ -31,6 +31,7 @@ from hockeystick.adapters.torch._clipping import (
     next_norm,
     outputs_of,
     sensible,
+    single_gradients,
 )
 from hockeystick.adapters.torch._factors import Layers, Rows, Tensors
 from hockeystick.adapters.torch._noise import Correlated, Noisy, Real, secret_randomness
@@ -45,6 +46,11 @@ Microbatch = int | Literal["auto"] | None
 _ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
 _STATE: Final = frozenset({"account", "norm", "memory", "weights"})
 _CHECKPOINT: Final = ("model", "optimizer", "private")
+_STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()  # the optimizers whose loops step
+_BY_STEP: Final = (
+    "the optimizer of a private loop steps by private.step alone: these gradients are neither "
+    "clipped nor noised nor counted; close the loop first"
+)
 _IN_REAL: Final = (
     "What is accounted for in real arithmetic is computed in floating point: what the rounding of "
     "sums, norms and noise tells of the data is not covered."
@@ -179,10 +185,11 @@ class Private:
         try:
             self._sum(loss_fn, self.loader.next() if batch is None else batch)
             self._release_sums()
-            with _checks.stepping(self.optimizer):
-                self.optimizer.step()
+            _STEPPING.add(self.optimizer)
+            self.optimizer.step()
             self._end_step()
         finally:
+            _STEPPING.discard(self.optimizer)
             self._released = None
             self._free.release()
 
@@ -232,7 +239,7 @@ class Private:
         params, kept = _checks.copies(self.model)
         size = self._at_once(params)
         device = next(iter(params.values())).device
-        with secret_randomness(key, self.steps, device):
+        with secret_randomness(key, self.steps, device), single_gradients(self.model):
             found = outputs_of(self.model, params, kept, inputs, size)
         return found, size
 
@@ -269,7 +276,8 @@ class Private:
             if self._seed is None:
                 self._release.check(self.model)
             given = batch.examples if examples is None else examples
-            with secret_randomness(self._seed if key is None else key, batch.step, device):
+            drawing = secret_randomness(self._seed if key is None else key, batch.step, device)
+            with drawing, single_gradients(self.model):
                 sums, queried = self._clipped(loss_fn, given, params, kept, size)
         self._summed = params, processes.summed(sums), processes.summed(queried)
 
@@ -472,8 +480,11 @@ def _before_step(this: Any, optimizer: Any, places: Any, named: Any) -> Any:
     loop = this()
     if loop is None or not _checks.are_of(optimizer, loop.model):
         return None
-    if loop._is_released() or (loop._own is None and loop._summed is None):
-        _checks.check_stepping(optimizer, released=loop._is_released())
+    if loop._is_released():
+        return None
+    if loop._own is None and loop._summed is None:
+        if optimizer not in _STEPPING:
+            raise IncompatibleError(_BY_STEP)
         return None
     closure, loss = named.get("closure", next(iter(places[1:]), None)), None
     if loop._own is not None:

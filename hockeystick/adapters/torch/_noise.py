@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 import random
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, final
@@ -251,12 +251,12 @@ _WORD: Final = 2**32
 
 
 @contextmanager
-def keyed(source: Generator) -> Iterator[None]:
+def keyed(source: Generator, devices: Sequence[Any] = ()) -> Iterator[None]:
     """Have all that draws from torch by itself, on a CPU, draw by a key of a source.
 
     Of a seed a CPU uses 32 bits, which who sees what is released could try.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=devices):
         state = torch.default_generator.manual_seed(0).get_state()
         words = source.integers(_WORD, size=624, dtype=np.int64)
         state[_WORDS].view(torch.int64).copy_(torch.from_numpy(words))
@@ -286,7 +286,7 @@ def secret_randomness(seed: int | None, step: int, device: Any) -> Iterator[None
     """
     source = numbers(seed, "model", step)
     on_gpu = device.type == "cuda"
-    with torch.random.fork_rng(devices=[device] if on_gpu else []), keyed(source):
+    with keyed(source, [device] if on_gpu else ()):
         if on_gpu:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(int(source.integers(_TORCH_SEEDS)))

@@ -55,11 +55,14 @@ Proving: TypeAlias = Literal[
 ]
 
 
-class Precision(TypedDict, total=False):
+class _How(TypedDict, total=False):
+    tolerance: float
+
+
+class Precision(_How, total=False):
     """How precisely to answer, where it is said: as ``epsilon`` takes it."""
 
     digits: int | None
-    tolerance: float
 
 
 # An epsilon below this looks like a delta.
@@ -125,9 +128,7 @@ def epsilon(
         the record was sampled at all.
 
     Args:
-        plan: A mechanism or plan; an event of dp-accounting is read by
-            ``hockeystick.adapters.dp_accounting.from_event``, for records added or removed, so that
-            one with samples of a fixed size is refused.
+        plan: A mechanism or plan.
         delta: In [0, 1]; or several, as a sequence or an array of one dimension: a thousand cost
             about as much as forty alone.
         accountant: "auto", "closed-form", "contour", "prv", "selection", "parts", "rdp", "zcdp",
@@ -239,19 +240,14 @@ class Direction(WordEnum):
 def directed_delta(
     plan: Mechanism,
     epsilon: float,
-    direction: Direction | str,
+    direction: str,
     *,
     accountant: Proving = ...,
-    tolerance: float = ...,
+    **how: Unpack[_How],
 ) -> Certified: ...
 @overload
 def directed_delta(
-    plan: Mechanism,
-    epsilon: float,
-    direction: Direction | str,
-    *,
-    accountant: str,
-    tolerance: float = ...,
+    plan: Mechanism, epsilon: float, direction: str, *, accountant: str, **how: Unpack[_How]
 ) -> Answer: ...
 def directed_delta(
     plan: Mechanism,
@@ -315,21 +311,11 @@ def directed_delta(
 
 @overload
 def directed_epsilon(
-    plan: Mechanism,
-    delta: float,
-    direction: Direction | str,
-    *,
-    accountant: Proving = ...,
-    tolerance: float = ...,
+    plan: Mechanism, delta: float, direction: str, *, accountant: Proving = ..., **how: Unpack[_How]
 ) -> Certified: ...
 @overload
 def directed_epsilon(
-    plan: Mechanism,
-    delta: float,
-    direction: Direction | str,
-    *,
-    accountant: str,
-    tolerance: float = ...,
+    plan: Mechanism, delta: float, direction: str, *, accountant: str, **how: Unpack[_How]
 ) -> Answer: ...
 def directed_epsilon(
     plan: Mechanism,

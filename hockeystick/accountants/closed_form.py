@@ -1,6 +1,4 @@
-"""Answers in closed form.
-
-The largest loss that a plan attains with a probability of its own: all runs at once.
+"""Answers in closed form, and lower ends by the largest loss that a plan attains.
 
 Where every run may lose the most that it can, and does so together with probability q, the sum of
 the largest losses l is an atom of mass q, and ``delta(eps) >= q (1 - e^(eps - l))``.
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
@@ -330,11 +328,8 @@ class AtomicProfile(ExactProfile):
                 return mp.zero
             # delta is 0 at the largest atom and rises from there to the smallest.
             indices = range(len(atoms.losses))
-            last = (
-                bisect_right(
-                    indices, delta, key=lambda k: _delta_above_atoms(atoms, k, atoms.losses[k])
-                )
-                - 1
+            last = -1 + bisect_right(
+                indices, delta, key=lambda k: _delta_above_atoms(atoms, k, atoms.losses[k])
             )
             value = mp.log((atoms.own[last] - delta) / atoms.other[last])
         return +value
@@ -536,9 +531,8 @@ class ClosedForm(DirectedAccountant):
                     return Interval.point(mp.zero)
                 middle = profile.epsilon(target, 0)
                 low, high = middle * (1 - slack), middle * (1 + slack)
-                if profile.delta(high, 0) <= target - sure and target + sure <= profile.delta(
-                    low, 0
-                ):
+                below, above = profile.delta(high, 0), profile.delta(low, 0)
+                if below <= target - sure and target + sure <= above:
                     return Interval(low, middle, high)
         raise self.refuse("the plan", "epsilon is too near 0 for any of its digits")
 
@@ -590,9 +584,7 @@ def provable_parts(terms: Terms) -> list[Terms]:
     one run of anything else. Where only Renyi divergences are known, the worst release costs at
     least what a Gaussian within them costs.
     """
-    gaussians: list[tuple[GaussianLoss, int]] = []
-    responses: list[tuple[RandomizedResponsePairLoss, int]] = []
-    parts: list[Terms] = []
+    gaussians, responses, parts = list[Any](), list[Any](), list[Terms]()
     for loss, count in terms:
         for known in (loss.attained, *loss.also_attained):
             if isinstance(known, GaussianLoss):

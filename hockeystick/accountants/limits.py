@@ -21,7 +21,7 @@ from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import Ball, down, up
-from hockeystick.numerics.roots import increasing_root, minimum
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.rounding import OUTWARD_128
 from hockeystick.privacy_loss import (
     Composition,
@@ -87,9 +87,8 @@ class BerryEsseen(DirectedAccountant):
     Guarantees:
         ``lower <= truth <= upper``, rounding included, in both directions and for unequal losses;
         the moments are proven enclosures. Where only a dominating loss is known, the lower end is
-        that of attained losses. The upper end of epsilon is inf, or the largest
-        loss, at any delta below gamma, which falls like one over the root of the number of runs:
-        a thousand steps of C_0.01(G_1) have mu = 0.52888 and gamma = 0.0889.
+        that of attained losses. The upper end of epsilon is inf, or the largest loss, at any delta
+        below gamma, which falls like one over the root of the number of runs.
 
     Edge cases:
         No runs cost 0. Losses that are Gaussian have gamma = 0: each is the sum of any number of
@@ -345,10 +344,8 @@ class Edgeworth(DirectedAccountant):
     Guarantees:
         None, on either side of the truth; exact for Gaussians without sampling. It is good for many
         runs and a moderate delta, and no better than the central limit theorem far out, where the
-        expansion may fall below 0 or rise again. There, delta(eps) is the largest value, at least 0
-        and at most 1, that the expansion takes from eps on, and epsilon(delta) the last point at
-        which it exceeds delta, or 0: both fall, each is the other's inverse, and neither is ever no
-        number.
+        expansion may fall below 0 or rise again: delta(eps) is the largest value, at least 0 and at
+        most 1, from eps on, and epsilon(delta) the last point at which it exceeds delta, or 0.
 
     Edge cases:
         No runs cost 0. Losses with no moments in reach of floats are refused.
@@ -400,10 +397,6 @@ class Expansion:
             found -= _above(self.total.under_q, epsilon, epsilon)
         return np.nan_to_num(found, nan=0.0)
 
-    def at(self, epsilon: float) -> float:
-        """Return the same at one point."""
-        return float(self.value(np.array([epsilon]))[0])
-
     @cached_property
     def grid(self) -> Array:
         """Points that no rise or fall of the expansion for eps >= 0 hides between."""
@@ -417,36 +410,21 @@ class Expansion:
     def delta(self, epsilon: float) -> float:
         """Return the largest value from epsilon on, at least 0 and at most 1."""
         points = np.concatenate([[epsilon], self.grid[self.grid > epsilon]])
-        values = self.value(points)
-        peak = int(values.argmax())
-        largest = max(float(values[peak]), 0.0)
-        if peak > 0:
-            largest = max(largest, self.at(self._local_maximum(points, peak)))
-        return min(largest, 1.0)
+        return min(max(float(self.value(points).max()), 0.0), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """Return the last point at which the expansion exceeds delta; 0 if there is none."""
-        values = self.value(self.grid)
-        above = (values > delta).nonzero()[0]
+        above = (self.value(self.grid) > delta).nonzero()[0]
         if len(above) == 0:
-            peak = int(values.argmax())
-            maximum = self._local_maximum(self.grid, peak)
-            end = float(self.grid[min(peak + 1, len(values) - 1)])
-            return self._last_crossing(delta, maximum, end) if self.at(maximum) > delta else 0.0
-        last = int(above[-1])
-        if last + 1 == len(values):
-            return float(self.grid[last])
-        return self._last_crossing(delta, float(self.grid[last]), float(self.grid[last + 1]))
-
-    def _local_maximum(self, points: Array, peak: int) -> float:
-        low, high = float(points[max(peak - 1, 0)]), float(points[min(peak + 1, len(points) - 1)])
-        tolerance = max(1e-9 * (high - low), 1e-14 * high)
-        return minimum(lambda e: -self.at(e), low, high, tolerance=tolerance)
-
-    def _last_crossing(self, delta: float, low: float, high: float) -> float:
-        """Return where the expansion falls to delta between a point above it and one below."""
+            return 0.0
+        low, high = (
+            float(self.grid[above[-1]]),
+            float(self.grid[above[-1] + 1 :].min(initial=math.inf)),
+        )
+        if high == math.inf:
+            return low
         return increasing_root(
-            lambda e: delta - self.at(min(e, high)),
+            lambda e: delta - float(self.value(np.array([min(e, high)]))[0]),
             low,
             stride=high - low,
             tolerance=1e-14 * (high - low),

@@ -75,8 +75,7 @@ def monte_carlo_delta(
 
     Edge cases:
         More samples bring it closer to delta, from above with that confidence. With few it may be
-        far above, as far as the proven end or further where there are many bins, whose summands
-        are far below their proven range; it never is more than 1.
+        further above than the proven end, but at most 1.
 
     Args:
         plan: A ``BallsInBins`` with a finite noise multiplier above 0, and at most 2,000 bins.

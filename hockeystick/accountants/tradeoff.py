@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
@@ -17,8 +16,10 @@ from hockeystick.errors import NoGroupFormError, ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, PriFedSync, Repeated
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated.prifedsync import View
+from hockeystick.mechanisms.streams.sensitivity import square_root
 from hockeystick.notions import FDP
 from hockeystick.numerics import decimal
+from hockeystick.numerics.rounding import float_up
 from hockeystick.privacy_loss import Composition, GaussianLoss, Terms
 from hockeystick.tradeoffs import (
     GaussianTradeOff,
@@ -95,7 +96,9 @@ def tensor(factors: Sequence[tuple[TradeOff, int]]) -> TradeOff:
     """Return the tensor product of trade-off functions: that of a plan that has it."""
     gaussians = [(Fraction(f.mu), n) for f, n in factors if isinstance(f, GaussianTradeOff)]
     if len(gaussians) == len(factors):
-        return GaussianTradeOff(_root_up(sum((n * mu * mu for mu, n in gaussians), Fraction(0))))
+        return GaussianTradeOff(
+            float_up(square_root(sum((n * mu * mu for mu, n in gaussians), Fraction(0))))
+        )
     plan = Composed([FDP(f) ** count for f, count in factors])
     if all(f.is_symmetric for f, _ in factors):
         return tradeoff(plan)
@@ -135,7 +138,7 @@ def _gaussian_mu(composition: Composition) -> float | None:
         if place.removing != place.adding or len(losses) < len(place.removing):
             return None
         squares = (n / _least_noise(loss) ** 2 for loss, n in losses)
-        found.append(_root_up(sum(squares, Fraction(0))))
+        found.append(float_up(square_root(sum(squares, Fraction(0)))))
     return max(found) if max(found) < sys.float_info.max else None
 
 
@@ -143,13 +146,3 @@ def _least_noise(loss: GaussianLoss) -> Fraction:
     """Return the noise exactly, the smaller of a float's own value and the decimal it prints as."""
     noise = loss.noise_multiplier
     return noise if isinstance(noise, Fraction) else min(Fraction(noise), decimal(noise))
-
-
-def _root_up(square: Fraction) -> float:
-    """Return the square root of an exact number, rounded up to a float."""
-    half = max((square.numerator.bit_length() - square.denominator.bit_length()) // 2, -1000)
-    scaled = square / Fraction(4) ** half
-    root = math.sqrt(float(scaled))
-    if Fraction(root) ** 2 < scaled:
-        root = math.nextafter(root, math.inf)
-    return math.ldexp(root, half) if half < 1000 else sys.float_info.max

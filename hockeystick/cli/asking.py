@@ -203,7 +203,7 @@ def compare(given: Source, **flags: Any) -> None:
         every[-1] |= {
             "answer": row.answer.as_dict(),
             "ratio_to_proven_upper": truth.ratio(value),
-            "below_the_truth": truth.is_above(value),
+            "below_the_truth": value < truth.lower,
         }
         number = _words(row.answer)[0].removeprefix("at most ")
         cells = number, truth.beside(row.answer), f"{row.seconds:.3f} s"

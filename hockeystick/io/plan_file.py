@@ -123,7 +123,10 @@ def document_of(content: bytes) -> dict[str, Any]:
 
 def _document_of_answer(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of the plan of an answer, as ``--json`` prints it, or of a description."""
-    if (group := told.get("group")) is not None:
+    group, old = told.get("group"), told.get("plan")
+    if isinstance(old, dict) and old.get("mechanism") == "OfGroup":
+        group = old.get("size")
+    if group is not None:
         raise PlanFileError(f"this answer is for a group: give what it is of, and --group {group}")
     if not told.keys() & {"description", "type"}:
         raise PlanFileError("the JSON is no answer and no description of a plan")

@@ -227,19 +227,11 @@ def _gathered(
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
-    groups: list[list[TiltedMasses]] = []
-    rows, error, most = [], 0.0, int(_GROUP * size)
-    for one, count in weights:
-        if count > 1 or 2 * one.weight.size > most:
-            rows.append((one.first, one.weight, count))
-        elif groups and one.weight.size + sum(other.weight.size for other in groups[-1]) <= most:
-            groups[-1].append(one)
-        else:
-            groups.append([one])
-    for group in groups:
-        if len(group) == 1:
-            rows.append((group[0].first, group[0].weight, 1))
-            continue
+    most = int(_GROUP * size)
+    short = [one for one, count in weights if count == 1 and 2 * one.weight.size <= most]
+    rows = [(one.first, one.weight, n) for one, n in weights if n > 1 or 2 * one.weight.size > most]
+    each, error = most // max((one.weight.size for one in short), default=1), 0.0
+    for group in (short[start : start + each] for start in range(0, len(short), each)):
         points = int(next_fast_len(sum(one.weight.size for one in group), real=True))
         product = np.prod([rfft(one.weight, points) for one in group], axis=0)
         masses = irfft(product, points)

@@ -41,8 +41,11 @@ def _is_there(library: str) -> bool:
 
 
 def missing(error: ModuleNotFoundError, library: str, extra: str) -> ModuleNotFoundError:
-    """Return the error to raise in place of one: it names the extra that brings a library."""
-    if (error.name or "").partition(".")[0] != library:
+    """Return the error to raise in place of one: it names the extra that brings a library.
+
+    What torch runs in is not there either where torch is not.
+    """
+    if (error.name or "").partition(".")[0] not in (library, "torch"):
         return error
     how = f"{library} is not installed: pip install 'hockeystick[{extra}]'"
     return ModuleNotFoundError(how, name=library)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import click
@@ -96,9 +97,8 @@ def _plan(file: PlanFile, accountant: str | None, is_verbose: bool) -> Iterator[
         yield from (("steps", rule.removeprefix("steps = ")) for rule in steps_rules(file.plan))
         yield from (("source", file.source or ""), ("notes", file.notes or ""))
     else:
-        # The shortest first: what is cut off is the end of one, not another part.
-        shown = "; ".join(sorted(words, key=len))
-        yield "plan", Text(shown, no_wrap=True, overflow="ellipsis")
+        # Two lines, the shortest part first: what is cut off is the end of one, not another part.
+        yield "plan", shorten("; ".join(sorted(words, key=len)), 130, placeholder=" …")
     by = "" if accountant is None else f"; accountant {accountant}"
     yield "adjacency", f"{file.plan.adjacency or 'any'}{by}"
 

@@ -29,6 +29,7 @@ from hockeystick.adapters.torch._noise import Correlated, Exact, Real
 from hockeystick.adapters.torch._self_test import PrivateReplay
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
 from hockeystick.release.clipping import Clip, Constant
+from hockeystick.release.noise.clipped_sum import NORM
 
 _ARITHMETICS: Final = {"exact": Exact, "real": Real}
 _MICROBATCH: Final = whole_numbers("b", 1, (8, 1024))
@@ -124,7 +125,7 @@ def make_private(
         if microbatch is not None and microbatch != "auto":
             microbatch = _validate.count("microbatch", microbatch, _MICROBATCH)
         known = isinstance(given, Constant if grouped else Clip)
-        clip: Any = given if known else Constant(given)  # type: ignore[arg-type]  # it refuses
+        clip: Any = given if known else Constant(_validate.real("clipping", given, NORM))
         seed = checked_seed(not_private, counting.budget, counting.ledger)
         facts |= {"clipping": repr(clip), "arithmetic": arithmetic, "seed": seed}
         facts |= {"budget": repr(counting.budget), "key": counting.key}

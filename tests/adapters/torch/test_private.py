@@ -349,7 +349,7 @@ class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch 
         ({"plan": hs.DPSGD(rate=0.1, steps=1, noise_multiplier=1)}, "got None"),
         ({"microbatch": 0}, "microbatch"),
         ({"microbatch": "few"}, "microbatch"),
-        ({"clipping": 0.0}, "norm"),
+        ({"clipping": 0.0}, "clipping"),
         ({"budget": 3.0}, "budget"),
         ({"not_private": -1}, "not_private"),
         ({"not_private": True}, "not_private must be an integer"),

@@ -47,8 +47,9 @@ MISSING: Final = {
 }
 # What has a closed form for any number of runs, or is a guarantee.
 CLOSED: Final = (
-    *("ApproxDP", "GDP", "Gaussian", "JointGaussian", "LastIterate", "MatrixFactorization"),
-    *("PartitionSelection", "PrivateCovariance", "PureDP", "TreeAggregation"),
+    *("ApproxDP", "Exponential", "GDP", "Gaussian", "JointGaussian", "LastIterate"),
+    *("MatrixFactorization", "PartitionSelection", "PrivateCovariance", "PureDP"),
+    "TreeAggregation",
 )
 GUARANTEES: Final = ("ApproxDP", "PureDP")
 BY_NAME: Final = {type(example).__name__: example for example in EXAMPLES}

@@ -190,9 +190,11 @@ class Lattice:
         scale = self.log_total - c * epsilon
         place = abs(self.start) + self.step * count
         rounding = 4.0 * ULP * (abs(self.log_total) + abs(c * epsilon) + c * place)
-        return value, error * (1.0 + 1e-12) + rounding * abs(value), scale
+        return value, error * (1.0 + 1e-12) + rounding * abs(value) + _UNDERFLOW, scale
 
 
+# Where an outcome of a huge loss has nearly all the tilted mass, that of others underflows.
+_UNDERFLOW: Final = 1e-300
 # The number of points on which the bulk is bounded.
 _COARSE_POINTS: Final = 2048
 # A contribution below exp of minus this of another is bounded by Chernoff alone.

@@ -135,6 +135,13 @@ def test_sums_read_off_masses_count_their_round_off() -> None:
         assert one.sum_from(0, 0.004, c, step)[1] >= float(np.linalg.norm(factor)) * off
 
 
+def test_what_underflows_beside_a_huge_loss_is_not_taken_for_nothing() -> None:
+    # A loss of 4000 with probability e^-10, tilted by 7: delta(1) is e^-10 (1 - e^-3999).
+    masses = PointMasses(np.array([0.0, 1.0]), 0.0)
+    found = Lattice(7.0, 4000.0, 0.0, masses, 27990.0, 0.0, 0.0, 0.0, 0.0, 2)
+    assert found.upper(1.0) >= -10.0
+
+
 @pytest.mark.parametrize("error", [8e-5, 1e-3])
 @pytest.mark.parametrize("side", [-1.0, 1.0])
 def test_a_mean_that_is_off_is_moved_to_the_safe_side(side: float, error: float) -> None:

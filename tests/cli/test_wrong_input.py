@@ -108,6 +108,7 @@ FILES = [
     ('{"dpsgd": {"rate": 1, "rate": 2}}', "'rate' is there twice"),
     ('{"type": "Laplac"}', "unknown description.type 'Laplac'"),
     ('{"rows": 3}', "the JSON is no answer and no description of a plan"),
+    ('{"description": {}, "plan": {"mechanism": "OfGroup", "size": 2}}', "of, and --group 2"),
     ('{"description": {}, "group": 3}', "of, and --group 3"),
 ]
 

@@ -99,7 +99,7 @@ def _tail_start(loss: CellLoss, log_least: float) -> float:
 
 @lru_cache(maxsize=256)
 def _truncated_estimate(loss: CellLoss, high: float, c: float) -> CGFEstimate:
-    point, log_p = merged_points(loss, few=True)
+    point, log_p = merged_points(loss)
     kept = point <= max(high, float(point.min()))
     point, exponent = point[kept], log_p[kept] + c * point[kept]
     top = float(exponent.max())

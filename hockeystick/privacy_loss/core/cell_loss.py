@@ -316,12 +316,12 @@ def _outer_masses(loss: CellLoss, low: float, high: float) -> OuterMasses:
 
 
 @lru_cache(maxsize=64)
-def merged_points(loss: CellLoss, *, few: bool = False) -> tuple[Array, Array]:
+def merged_points(loss: CellLoss) -> tuple[Array, Array]:
     """Return the loss discretised, each cell merged at ``ln(p/q)``: losses and ``ln P``."""
-    cells, atoms = _probes(loss) if few else _initial_cells(loss)[0], loss.atoms()
+    (cells, outer), atoms = _initial_cells(loss), loss.atoms()
     kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
     if not kept.log_p.size + atoms.loss.size:
-        return np.array([_initial_cells(loss)[1].high]), np.zeros(1)
+        return np.array([outer.high]), np.zeros(1)
     mean = np.clip(kept.log_p - kept.log_q, kept.low, kept.high)
     return np.concatenate((atoms.loss, mean)), np.concatenate((atoms.log_p, kept.log_p))
 

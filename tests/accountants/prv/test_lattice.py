@@ -8,6 +8,7 @@ import pytest
 from scipy.fft import irfft, next_fast_len, rfft
 
 import hockeystick as hs
+from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.prv import sums
 from hockeystick.accountants.prv._discretise import (
     TiltedMasses,
@@ -15,8 +16,10 @@ from hockeystick.accountants.prv._discretise import (
     dominated_masses,
     dominating_masses,
 )
+from hockeystick.accountants.prv._window import Truncation
 from hockeystick.accountants.prv.lattice import compose, natural_step, parts_for
 from hockeystick.accountants.prv.sums import PointMasses, SparseSpectrum, composed_masses
+from hockeystick.accountants.rdp import rough_optimal_order
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
@@ -197,6 +200,14 @@ def test_it_is_as_narrow_as_asked_and_agrees_with_the_other_exact_accountants(
     assert found.lower <= other.upper
     assert other.lower <= found.upper
     assert found.relative_width <= tolerance
+
+
+def test_a_loss_cut_at_a_tail_that_does_not_matter_still_has_its_order() -> None:
+    mixture = hs.mechanisms.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
+    terms = composition_of(hs.PoissonSubsampled(mixture, 0.5), "prv").directions[0]
+    log_delta = math.log(1e-300)
+    order = rough_optimal_order(Truncation.at(terms, log_delta).terms(terms), log_delta)
+    assert 30.0 < order < 50.0
 
 
 def test_a_loss_of_which_only_divergences_are_known_is_refused_by_name() -> None:

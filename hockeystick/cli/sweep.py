@@ -30,7 +30,7 @@ from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.show import progress
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io.codec import refuse_unknown
-from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown
+from hockeystick.io.plan_file import content_of, document_of, plan_file_of
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -107,12 +107,11 @@ class GridFile(NamedTuple):
 
 def load_grid(path: str | os.PathLike[str]) -> GridFile:
     """Read a grid file: a plan file with two tables more, ``[grid]`` and ``[ask]``."""
-    name = os.fspath(path)
-    content = content_of(name)
+    content = content_of(os.fspath(path))
     try:
         return grid_file(content)
     except HockeystickError as error:
-        raise PlanFileError(f"{shown(name)}: {error}") from None
+        raise PlanFileError(f"{path}: {error}") from None
 
 
 def grid_file(content: bytes) -> GridFile:

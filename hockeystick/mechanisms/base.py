@@ -432,5 +432,5 @@ def _as_declared(name: str, value: Any, kind: Any, declared: Mapping[str, Any]) 
         return _validate.choice(name, value, kind)
     if isinstance(value, kind):
         return value
-    usual = {bool: "True or False", Mechanism: A_MECHANISM}
+    usual = {bool: "True or False", str: "a text in quotes", Mechanism: A_MECHANISM}
     raise ParameterError(name, value, declared.get("allowed") or usual[kind])

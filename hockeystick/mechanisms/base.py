@@ -164,7 +164,7 @@ class AnyAdjacency(Mechanism):
     """
 
     __slots__ = ()
-    adjacency = None
+    adjacency: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         set_fields(self)
@@ -344,7 +344,7 @@ class Repeated(Mechanism):
         Repeated(inner=Gaussian(noise_multiplier=2.0), count=30)
     """
 
-    rises_with = ("count",)
+    rises_with: ClassVar[tuple[str, ...]] = ("count",)
     inner: Mechanism
     count: int
 

@@ -117,7 +117,9 @@ class Account(Counter[PlanT]):
     ) -> None:
         if not isinstance(arithmetic, str) or not arithmetic.isprintable():
             raise ParameterError("arithmetic", arithmetic, "a text that can be printed")
-        self.budget, self.not_private, self.arithmetic = budget, not_private, arithmetic
+        self.budget: hs.ApproxDP | None = budget
+        self.not_private: bool = not_private
+        self.arithmetic: str = arithmetic
         private = "-not-private" if not_private else ""
         text = "" if journal is None else fingerprint(plan)
         told = "" if arithmetic == "real" else f"-{arithmetic}"  # nothing, as before there was more
@@ -129,7 +131,8 @@ class Account(Counter[PlanT]):
 
     def follow(self, run: str, counted: int, limit: int) -> None:
         """Count as the first process of a group does, which alone has the journal."""
-        self.run, self._counted, self._limit = run, counted, limit
+        self.run: str = run
+        self._counted, self._limit = counted, limit
 
     def _refusal(self) -> BudgetExhausted:
         return refusal(self.plan, self.counted, self.limit, self.budget, "steps")
@@ -406,7 +409,7 @@ class GroupSampler:
         self._size, self._seed = _validate.real("batch_size", grouped.batch_size, _DIVISOR), seed
         self._members = _members(grouped, examples)
         self._rate = decimal(plan.rate) if isinstance(plan, CyclicPoisson) else Fraction(1)
-        self.share = float(self._rate / grouped.cycle) or 1.0
+        self.share: float = float(self._rate / grouped.cycle) or 1.0
 
     def expected(self, step: int) -> float:
         return self._size

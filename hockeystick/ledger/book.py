@@ -63,8 +63,12 @@ class Reservation:
     def __init__(
         self, book: Book, first: Entry, mechanism: Mechanism, by: str, known: list[Entry] | None
     ) -> None:
-        self.key, self.note, self.together = first.key, first.note, first.datasets
-        self.mechanism, self.resumed, self._state = mechanism, bool(known), _state_of(known or [])
+        self.key: str = first.key
+        self.note: str = first.note
+        self.together: tuple[str, ...] = first.datasets
+        self.mechanism: Mechanism = mechanism
+        self.resumed: bool = bool(known)
+        self._state = _state_of(known or [])
         self._entered, self._process, self._lock = self.resumed, os.getpid(), Lock()
         self._book, self._by = book, by
 
@@ -141,7 +145,7 @@ class Book:
     __slots__ = ("_scopes", "_terms", "database")
 
     def __init__(self, database: Database) -> None:
-        self.database = database
+        self.database: Database = database
         self._terms: dict[str, Terms] = {}
         self._scopes: dict[str, Scope] = {}
 

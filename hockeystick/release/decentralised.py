@@ -12,8 +12,7 @@ rounded, psi would contract. As it is off by at most e, ``|psi(a) - psi(b)| <= |
 a record moves it by at most ``c eta L + 2 e``. In the proof of amplification by iteration (see
 ``NoisyIterations``), the m steps that cover a record then cover ``c eta L + 2 m e``, in m equal
 parts as before: the first distance is at least such a part, and each later one falls by a part less
-2 e. So noise that is ``1 + 2 m e / (c eta L)`` times what the mechanism says gives what it
-guarantees.
+2 e. So ``1 + 2 m e / (c eta L)`` times the noise that the mechanism says gives what it guarantees.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class ClientRounds(Counter[FedSDP]):
         journal: str | os.PathLike[str] | OpensJournal | None = None,
         bits: Bits = secret_bits,
     ) -> None:
-        self.noise_at = _validate.one_of("noise_at", noise_at, ("server", "clients"))
+        self.noise_at: str = _validate.one_of("noise_at", noise_at, ("server", "clients"))
         _check_plan(plan, at_clients=self.noise_at == "clients")
         self._size = None if size is None else _validate.count("size", size, POSITIVE)
         self._norm, self._bits = norm, bits

@@ -6,8 +6,7 @@ or d; 0 by default, or what another release found, which is charged there) and c
 at least 1e-24, or the number of rows where it is public (zero-out, replace-one), or a noisy count;
 ``IncompatibleError`` says that nothing says what to divide by, or that two things do.
 
-All is exact: clipped rows are integers, their sums and products are exact, and for integers
-``k + round(N) = round(k + N)``.
+All is exact: clipped rows are integers, and ``k + round(N) = round(k + N)`` for integers k.
 """
 
 from __future__ import annotations

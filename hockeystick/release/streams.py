@@ -312,7 +312,8 @@ class CorrelatedNoise:
             self._next = _in_floats(strategy, encoder.rounds)
         except (OverflowError, ZeroDivisionError):
             raise ParameterError("encoder", encoder, _AN_ENCODER) from None
-        self.encoder, self.rows = encoder, 0
+        self.encoder: Encoder = encoder
+        self.rows: int = 0
         self._shape: tuple[int, ...] | None = None
 
     def next(self, fresh: _Array) -> _Array:

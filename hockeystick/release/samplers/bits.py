@@ -55,7 +55,9 @@ class Uniform:
     __slots__ = ("_bits", "length", "value")
 
     def __init__(self, value: int, length: int, bits: Bits) -> None:
-        self.value, self.length, self._bits = value, length, bits
+        self.value: int = value
+        self.length: int = length
+        self._bits = bits
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
         """Return whether u < x; bounds gives integers around ``2^n x``, near as n grows."""

@@ -28,9 +28,9 @@ from hockeystick.cli.command import command
 from hockeystick.cli.options import OfGroup, Source
 from hockeystick.cli.show import progress
 from hockeystick.conversions.convert import PARAMETERS
-from hockeystick.io import PlanFile, parse
+from hockeystick.io.call_text import parse
 from hockeystick.io.codec import Blanks
-from hockeystick.io.plan_file import plan_text
+from hockeystick.io.plan_file import PlanFile, plan_text
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain

@@ -20,8 +20,8 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.conversions import TARGETS
 from hockeystick.errors import ParameterError, PlanFileError
-from hockeystick.io import PlanFile, parse, parse_plan
-from hockeystick.io.call_text import is_call_text, plan_of_text
+from hockeystick.io import PlanFile, parse_plan
+from hockeystick.io.call_text import is_call_text, parse, plan_of_text
 from hockeystick.io.codec import Blanks, parameters_of
 from hockeystick.io.plan_file import MOST_BYTES, content_of, document_of, plan_in
 from hockeystick.mechanisms.base import Plan

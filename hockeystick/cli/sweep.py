@@ -29,7 +29,7 @@ from hockeystick.cli import show
 from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.show import progress
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io.codec import refuse_unknown
+from hockeystick.io.codec import parameters_of, refuse_unknown
 from hockeystick.io.plan_file import content_of, document_of, plan_file_of
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
@@ -88,7 +88,7 @@ class FileQuestion:
         """Return the file's plan with the parameters of one cell in place."""
         parameters = {name: value for name, value in cell.items() if name not in _BESIDE}
         table: Any = self.document.get("dpsgd")
-        fields = DPSGD.__dataclass_fields__ if isinstance(table, dict) else {}
+        fields = parameters_of(DPSGD) if isinstance(table, dict) else {}
         own = {name: value for name, value in parameters.items() if name in fields}
         # What is solved for begins somewhere where the file leaves it out.
         begin = {self.find: 1} if self.find in fields and self.find not in table else {}

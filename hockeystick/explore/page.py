@@ -38,7 +38,8 @@ from hockeystick.answers import cautions, in_words, titled
 from hockeystick.calibration import calibrate
 from hockeystick.calibration.solve import fields
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io import PlanFile, parse
+from hockeystick.io import PlanFile
+from hockeystick.io.call_text import parse
 from hockeystick.io.plan_file import plan_text
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.notions import ApproxDP

@@ -102,6 +102,15 @@ class Account(Counter[PlanT]):
     """The steps that were or may have been released, of a plan and within a budget.
 
     It belongs to one run and to one process; with a journal, the run is that of the file.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.loop import Account
+        >>> plan = hs.DPSGD(examples=100, batch_size=10, steps=8, noise_multiplier=4)
+        >>> account = Account(plan)
+        >>> account.count()
+        >>> account.counted, account.limit
+        (1, 8)
     """
 
     __slots__ = ("arithmetic", "budget", "not_private")

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from hockeystick.ledger.database import Database, Transaction
 
 _A_NEW_KEY: Final = (
-    "one that was not reserved before; resume=True (--resume) where its release goes on, or never "
-    "began"
+    "one that was not reserved before; resume=True (--resume) for a release that goes on or begins"
 )
 
 
@@ -85,8 +84,7 @@ class Reservation:
     def commit(self, *, ran: Mechanism | None = None, note: str = "") -> None:
         """Record that it has run, and charge what ran, all of it where nothing is said.
 
-        Who stops early, also because of what was released, may say so. Each single release of what
-        ran is one of the reserved ones, no more often.
+        Who stops early, also by what was released, may say so: what ran is part of the reserved.
 
         Raises:
             IncompatibleError: If it is no part of what was reserved, that was released before or

@@ -103,15 +103,13 @@ class Ledger:
         whole has that block's budget; for a record that moves between two, their budgets add up.
 
         What is reserved on a cap (``within``) is charged to the cap and to the whole. The guarantee
-        is that of the whole; the cap's own number is one only for a team whose choices do not
-        depend on what others released.
+        is that of the whole; the cap's own is one only for who does not see what others released.
 
         A reservation is on the disk when ``reserve`` returns. Prices and limits stay as they were
         recorded, but for limits of which less is proven since: only ``reprice`` frees anything.
 
     Edge cases:
         All reservations of a dataset protect the same from the same. What costs nothing fits.
-
         A file is made with permissions 0600, and its file system has to lock; a ledger at rest is
         that one file. Threads and forked processes may share one object.
 
@@ -137,8 +135,7 @@ class Ledger:
         Those of ``hs.calibration.Filter``; Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and
         Filters", NIPS 2016 (epsilon); Haney, Shoemate, Tian, Vadhan, Vyrros, Xu and Zhang,
         "Concurrent Composition for Interactive Differential Privacy with Adaptive Privacy-Loss
-        Parameters", CCS 2023 (interactive mechanisms at the same time); McSherry, "Privacy
-        Integrated Queries", SIGMOD 2009, theorem 4 (blocks).
+        Parameters", CCS 2023; McSherry, "Privacy Integrated Queries", SIGMOD 2009, theorem 4.
 
     Example:
         >>> import hockeystick as hs
@@ -206,8 +203,7 @@ class Ledger:
 
         Raises:
             BudgetExhausted: If a budget does not cover it; the history has the refusal.
-            ParameterError: If a dataset is not in the ledger, or the key was reserved before and is
-                not resumed, or stands for something else.
+            ParameterError: If a dataset is unknown, or the key reserved before and not resumed.
             IncompatibleError: If the mechanism has no price in a budget's measure, is for other
                 neighbours or protects something else; or the key was committed or released.
             LedgerError: If the ledger cannot be written.
@@ -289,8 +285,7 @@ class Ledger:
     def price(self, *, delta: float | None = None, accountant: str = "auto") -> Answer:
         """Return the epsilon of all that counts, as ``hs.Accountant.epsilon`` of a plan has it.
 
-        Where releases were chosen as one went, only the budget is a guarantee. The delta is by
-        default that of an ``ApproxDP`` budget.
+        Of releases chosen as one went the budget is the guarantee; delta is by default its own.
         """
         budget = self._book.terms(self.dataset).budget
         at = budget.delta if delta is None and isinstance(budget, ApproxDP) else delta
@@ -355,6 +350,14 @@ def datasets(
     """Return the names of the datasets of a ledger, sorted; arguments as those of ``Ledger``.
 
     With ``read_only=False`` older tables are brought up to this version.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(f"{folder}/ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     hs.ledger.datasets(f"{folder}/ledger.db")
+        ('census',)
     """
     return tuple(book_at(url, read_only=read_only, timeout=timeout, create=False).names())
 

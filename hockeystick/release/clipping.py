@@ -104,8 +104,7 @@ def randomly_pruned_sum(
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
     keep in (0, 1]. What is clipped is what is kept. K is drawn without the gradients; pruning is no
-    privacy by itself (Wei et al., "Securing Distributed SGD against Gradient Leakage Threats",
-    2023, section 4.1).
+    privacy by itself (Wei et al., "Securing Distributed SGD", 2023, section 4.1).
     """
     rows, length, count = _pruned(mechanism, gradients, norm, keep)
     book(checked_charge(charge), mechanism)

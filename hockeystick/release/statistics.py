@@ -108,9 +108,7 @@ def mean(
 
     One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, and by ``S =
     2C`` under replace-one. A ``JointGaussian`` of two multipliers ``(z, z_n)`` releases n too,
-    under add-remove, as ``max(1, n + round(N(0, z_n^2)))`` (Galli, "Sense and Sensitivity: Data
-    Utility and User Privacy in Differentially Private Machine Learning", PhD thesis, Scuola Normale
-    Superiore, chapter 1).
+    under add-remove, as ``max(1, n + round(N(0, z_n^2)))`` (Galli, PhD thesis, SNS, chapter 1).
 
     Example:
         >>> import hockeystick as hs
@@ -364,8 +362,7 @@ class GroupFairness:
     def count(predictions: Any, labels: Any, groups: Any, number: int | None = None) -> Integers:
         """Return the records by group, label and prediction, of shape (groups, 2, 2).
 
-        Predictions and labels are 0 or 1, groups integers from 0 to number - 1; by default, to the
-        largest that occurs, a fact about the records.
+        Predictions and labels are 0 or 1, groups integers from 0 below number (the largest plus 1).
         """
         given = {"predictions": predictions, "labels": labels, "groups": groups}
         rows = {name: _row(name, values) for name, values in given.items()}

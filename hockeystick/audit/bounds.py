@@ -116,7 +116,7 @@ def lower_mu(
     Example:
         >>> from hockeystick import audit
         >>> print(f"{audit.lower_mu([1.0, 3.0, 2.0, 5.0] * 50, [0.0, 1.0] * 100).value:.3f}")
-        2.188
+        2.493
     """
     used, rules = _rules_of(scores_in, scores_out, confidence, threshold, share, seed)
     return _proven("mu", rules, mus, float(confidence), used, None)

@@ -117,7 +117,7 @@ def one_run_mu(
     Example:
         >>> from hockeystick import audit
         >>> print(f"{audit.one_run_mu([0.0, 1.0] * 100, [False, True] * 100).value:.3f}")
-        2.188
+        1.296
     """
     alpha, went = outcomes(scores, included, confidence, guesses, seed)
     return LowerBound(

@@ -284,7 +284,7 @@ def rappor_shares(mechanism: RAPPOR, reports: Any) -> Floats:
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.release.rappor_shares(hs.mechanisms.RAPPOR(flip=0.5), [[True, False]]).tolist()
+        >>> hs.release.rappor_shares(hs.mechanisms.RAPPOR(0.5, 2), [[True, False]]).tolist()
         [1.5, -0.5]
     """
     own = LocalReports.of(of_kind(mechanism, RAPPOR))

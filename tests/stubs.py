@@ -27,11 +27,12 @@ def file_of(package: str) -> Path:
 
 
 def stub(package: str) -> str:
-    """Return what the stub of a package should say: each public name, and where it comes from."""
+    """Return what the stub of a package should say: each name for others, and its home."""
     module = import_module(package)
     names = {name: getattr(module, name) for name in module.__all__ if name != "MECHANISMS"}
+    names |= {one.__name__: one for one in getattr(module, "_INTERNAL", ())}
     lines = "".join(sorted(_line(name, one) for name, one in names.items()))
-    if len(names) < len(module.__all__):
+    if "MECHANISMS" in module.__all__:
         return _HEAD + _OF_REGISTRY + lines + _REGISTRY + _ALL
     return _HEAD + lines + "\n" + _ALL
 

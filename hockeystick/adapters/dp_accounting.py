@@ -59,8 +59,8 @@ from hockeystick.numerics.rounding import (
 try:
     from dp_accounting import dp_event
     from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
-except ModuleNotFoundError as error:
-    raise missing(error, "dp_accounting", "peers") from error
+except ModuleNotFoundError as _error:
+    raise missing(_error, "dp_accounting", "peers") from _error
 
 __all__ = ["HockeystickAccountant", "from_event", "to_event"]
 

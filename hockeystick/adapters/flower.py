@@ -35,8 +35,8 @@ try:
     from flwr import app, serverapp
     from flwr.serverapp import GaussianPrivacyEvent, PrivacyConfig, SamplingMethod
     from flwr.serverapp.strategy import Result, Strategy
-except ModuleNotFoundError as error:
-    raise missing(error, "flwr", "flower") from error
+except ModuleNotFoundError as _error:
+    raise missing(_error, "flwr", "flower") from _error
 
 __all__ = ["HockeystickAccountant", "PrivateFedAvg", "train_locally"]
 
@@ -333,9 +333,9 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         key: str | None = None,
         not_private: int | None = None,
     ) -> None:
-        self.plan = _checked(plan)
-        self.clipping_norm = _validate.real("clipping_norm", clipping_norm, NORM)
-        self.learning_rate = _validate.real("learning_rate", learning_rate, _ETA)
+        self.plan: hs.federated.FedSDP = _checked(plan)
+        self.clipping_norm: float = _validate.real("clipping_norm", clipping_norm, NORM)
+        self.learning_rate: float = _validate.real("learning_rate", learning_rate, _ETA)
         if budget is not None and not isinstance(budget, hs.ApproxDP):
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
         counting = journal if ledger is None else ledger

@@ -24,8 +24,8 @@ try:
     from hockeystick.adapters.torch import Counting, Loading, make_private
     from hockeystick.adapters.torch._batches import Batch, without_rows
     from hockeystick.adapters.torch._own_loop import Batches
-except ModuleNotFoundError as error:
-    raise missing(error, "transformers", "huggingface") from error
+except ModuleNotFoundError as _error:
+    raise missing(_error, "transformers", "huggingface") from _error
 
 __all__ = ["PrivateSteps", "PrivateTrainer"]
 
@@ -72,7 +72,8 @@ class PrivateSteps:
         counting: Counting = Counting(),  # noqa: B008 - it is frozen
         **options: Any,
     ) -> None:
-        self.plan, self.delta = plan, _validate.one("delta", delta)
+        self.plan: hs.DPSGD = plan
+        self.delta: float = _validate.one("delta", delta)
         self._pad_to, self._counting = pad_to, counting
         own = ("clipping", "arithmetic", "microbatch", "not_private")
         self._how: dict[str, Any] = {name: options.pop(name) for name in own if name in options}

@@ -102,6 +102,15 @@ class Account(Counter[PlanT]):
     """The steps that were or may have been released, of a plan and within a budget.
 
     It belongs to one run and to one process; with a journal, the run is that of the file.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.loop import Account
+        >>> plan = hs.DPSGD(examples=100, batch_size=10, steps=8, noise_multiplier=4)
+        >>> account = Account(plan)
+        >>> account.count()
+        >>> account.counted, account.limit
+        (1, 8)
     """
 
     __slots__ = ("arithmetic", "budget", "not_private")
@@ -117,7 +126,9 @@ class Account(Counter[PlanT]):
     ) -> None:
         if not isinstance(arithmetic, str) or not arithmetic.isprintable():
             raise ParameterError("arithmetic", arithmetic, "a text that can be printed")
-        self.budget, self.not_private, self.arithmetic = budget, not_private, arithmetic
+        self.budget: hs.ApproxDP | None = budget
+        self.not_private: bool = not_private
+        self.arithmetic: str = arithmetic
         private = "-not-private" if not_private else ""
         text = "" if journal is None else fingerprint(plan)
         told = "" if arithmetic == "real" else f"-{arithmetic}"  # nothing, as before there was more
@@ -129,7 +140,8 @@ class Account(Counter[PlanT]):
 
     def follow(self, run: str, counted: int, limit: int) -> None:
         """Count as the first process of a group does, which alone has the journal."""
-        self.run, self._counted, self._limit = run, counted, limit
+        self.run: str = run
+        self._counted, self._limit = counted, limit
 
     def _refusal(self) -> BudgetExhausted:
         return refusal(self.plan, self.counted, self.limit, self.budget, "steps")
@@ -406,7 +418,7 @@ class GroupSampler:
         self._size, self._seed = _validate.real("batch_size", grouped.batch_size, _DIVISOR), seed
         self._members = _members(grouped, examples)
         self._rate = decimal(plan.rate) if isinstance(plan, CyclicPoisson) else Fraction(1)
-        self.share = float(self._rate / grouped.cycle) or 1.0
+        self.share: float = float(self._rate / grouped.cycle) or 1.0
 
     def expected(self, step: int) -> float:
         return self._size

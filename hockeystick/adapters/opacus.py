@@ -32,8 +32,8 @@ try:
     from opacus.accountants.accountant import IAccountant
     from opacus.accountants.registry import register_accountant
     from torch.utils.data import DataLoader, Sampler
-except ModuleNotFoundError as error:
-    raise missing(error, "opacus", "opacus") from error
+except ModuleNotFoundError as _error:
+    raise missing(_error, "opacus", "opacus") from _error
 
 __all__ = ["HockeystickAccountant", "PrivacyEngine", "drawn_rate", "get_noise_multiplier"]
 

@@ -24,8 +24,8 @@ from hockeystick.release.samplers import Bits, run_count, secret_bits
 
 try:
     import optuna
-except ModuleNotFoundError as error:
-    raise missing(error, "optuna", "optuna") from error
+except ModuleNotFoundError as _error:
+    raise missing(_error, "optuna", "optuna") from _error
 
 __all__ = ["optimize"]
 _Objective: TypeAlias = Callable[[optuna.Trial], float]

@@ -12,8 +12,8 @@ from hockeystick.adapters import missing
 
 try:
     import ray
-except ModuleNotFoundError as error:
-    raise missing(error, "ray", "ray") from error
+except ModuleNotFoundError as _error:
+    raise missing(_error, "ray", "ray") from _error
 
 __all__ = ["RayExecutor"]
 

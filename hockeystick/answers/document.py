@@ -71,8 +71,7 @@ def document(
     """Return an answer as a document: what ``hockeystick epsilon``, ``delta``, ``solve`` print.
 
     Guarantees:
-        It is strict JSON. Finite floats are kept exactly, inf is the text "inf", and further
-        digits are texts that are rounded outwards.
+        It is strict JSON. Floats are exact, inf is "inf", further digits texts rounded outwards.
 
     Args:
         answer: A ``Certified``, or a ``Calibrated``, which knows its plan and its target.

@@ -76,14 +76,16 @@ def verify(
 
 
 def load_answer(source: str | bytes | os.PathLike[str]) -> str:
-    """Return the document in a file, as text in JSON, or in what such a file holds.
-
-    Args:
-        source: A path; or what ``--json`` printed, or a report.
+    """Return the JSON text in a file, by its path, or in what ``--json`` or a report has.
 
     Raises:
         AnswerError: If the file cannot be read, or is neither, or a page without a document.
         HockeystickError: If it is a page and python-flint is not installed (extra ``verify``).
+
+    Example:
+        >>> from hockeystick.answers import load_answer
+        >>> load_answer(b'{"schema": "hockeystick-answer/1"}')
+        '{"schema": "hockeystick-answer/1"}'
     """
     text = _content(source)
     if text.lstrip().startswith("<"):

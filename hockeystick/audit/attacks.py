@@ -181,8 +181,7 @@ def lira_online(
 
         score = ln N(x; mu_in, v_in) - ln N(x; mu_out, v_out)
 
-    The mean and variance of each record's statistic x are those of the shadow models that trained
-    on it, and of those that did not.
+    The moments of each record's statistic x are those of shadow models with it, and without.
 
     Where x is normal with these moments, no score has a better ROC (Neyman-Pearson). Scores of
     target models are independent if the models are; shadow models must not be targets. Carlini et

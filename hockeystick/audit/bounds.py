@@ -76,8 +76,7 @@ def lower_epsilon(
             9, ... of the scores of both kinds are looked at, which hold together.
         share: How much of the error probability guards the false positive rate at a threshold,
             fixed in advance: near 1 where that rate will be small.
-        seed: What orders tied scores, beside the scores themselves; fixed before they are seen, and
-            never the best of several.
+        seed: What orders tied scores, beside themselves; fixed in advance, no best of several.
 
     References:
         Jagielski, Ullman and Oprea, NeurIPS 2020; the region is derived in docs/theory/audit.
@@ -108,14 +107,16 @@ def lower_mu(
 ) -> LowerBound:
     """Return a lower bound on the mu for which what the scores are of may be mu-GDP.
 
-    A test with false positive rate q and true positive rate p shows that
-
-        mu >= PhiInv(p) - PhiInv(q)
-
+    A test with rates q and p of false and true positives shows ``mu >= PhiInv(p) - PhiInv(q)``.
     With probability at least ``confidence`` over trials and seed, the mechanism is not mu'-GDP for
     any mu' below the value. The epsilon that a mu has bounds that of the mechanism only where its
     trade-off function is that of a Gaussian. Arguments are those of ``lower_epsilon`` (Nasr et al.,
     "Tight auditing of differentially private machine learning", USENIX Security 2023).
+
+    Example:
+        >>> from hockeystick import audit
+        >>> print(f"{audit.lower_mu([1.0, 3.0, 2.0, 5.0] * 50, [0.0, 1.0] * 100).value:.3f}")
+        2.493
     """
     used, rules = _rules_of(scores_in, scores_out, confidence, threshold, share, seed)
     return _proven("mu", rules, mus, float(confidence), used, None)

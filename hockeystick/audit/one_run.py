@@ -61,8 +61,7 @@ def one_run(
     """Return a lower bound on epsilon from one run with many canaries.
 
     The best bound that holds for all mechanisms that are (epsilon, delta)-DP. Of m canaries the
-    highest scores are guessed to be "in" and the lowest "out", r guesses in all (one more "in"
-    where r is odd); ties are broken by the seed.
+    highest scores are guessed "in", the lowest "out", r in all; ties are broken by the seed.
 
     Guarantees:
         With probability at least ``confidence`` the mechanism is not (epsilon', delta)-DP for any
@@ -113,8 +112,12 @@ def one_run_mu(
 
     With probability at least ``confidence`` the mechanism is not mu'-GDP for any mu' below the
     value. The epsilon that a mu has bounds that of the mechanism only where its trade-off function
-    is that of a Gaussian. Arguments are those of ``one_run``, the source is that of
-    ``falsify_one_run``.
+    is that of a Gaussian. Arguments are those of ``one_run``, the source ``falsify_one_run``'s.
+
+    Example:
+        >>> from hockeystick import audit
+        >>> print(f"{audit.one_run_mu([0.0, 1.0] * 100, [False, True] * 100).value:.3f}")
+        1.296
     """
     alpha, went = outcomes(scores, included, confidence, guesses, seed)
     return LowerBound(

@@ -37,9 +37,8 @@ _MOST_COUNTS: Final = 128
 class Detection:
     """A test that refutes a wrong claim, and with which probability it does.
 
-    With ``trials`` of each kind, "in" and "out", the threshold put at ``fpr``, where the actual
-    mechanism has at least ``tpr``, and that ``share``, ``falsify`` answers ``Refuted`` with
-    probability at least ``power``, at that ``confidence``.
+    With ``trials`` of each kind, a threshold at ``fpr``, where the actual mechanism has at least
+    ``tpr``, that ``share`` and ``confidence``, ``falsify`` refutes with probability >= ``power``.
     """
 
     trials: int

@@ -28,9 +28,9 @@ from hockeystick.cli.command import command
 from hockeystick.cli.options import OfGroup, Source
 from hockeystick.cli.show import progress
 from hockeystick.conversions.convert import PARAMETERS
-from hockeystick.io import PlanFile, parse
+from hockeystick.io.call_text import parse
 from hockeystick.io.codec import Blanks
-from hockeystick.io.plan_file import plan_text
+from hockeystick.io.plan_file import PlanFile, plan_text
 from hockeystick.mechanisms import assumptions_of
 from hockeystick.notions import Notion
 from hockeystick.numerics.numerals import at_least, at_most, headline, nearest, plain
@@ -226,9 +226,8 @@ def compare(given: Source, **flags: Any) -> None:
 def convert(given: Source, to: str, orders: str | None, **numbers: Any) -> None:
     """Convert to another notion of differential privacy.
 
-    PLAN is a notion, such as 'ZCDP(rho=0.5)' or 'RenyiDP({2: 0.5, 8: 1.9})', or any plan. Every
-    number is rounded to the safe side. ApproxDP needs --delta or --epsilon, TCDP and RenyiDP
-    --orders.
+    PLAN is a notion, such as 'ZCDP(rho=0.5)' or 'RenyiDP({2: 0.5, 8: 1.9})', or any plan. Numbers
+    are rounded to the safe side. ApproxDP needs --delta or --epsilon, TCDP and RenyiDP --orders.
     """
     file, needed = given.file(), PARAMETERS.get(to, ())
     asked = {name: value for name, value in numbers.items() if value is not None}

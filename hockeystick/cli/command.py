@@ -120,7 +120,7 @@ class _Loading(Group):
         return command
 
 
-hockeystick = click.version_option(__version__, message="hockeystick %(version)s")(
+hockeystick: Final = click.version_option(__version__, message="hockeystick %(version)s")(
     _Loading(
         "hockeystick",
         help=_OVERVIEW,

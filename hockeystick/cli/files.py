@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from hockeystick.cli.show import progress
 from hockeystick.cli.sweep import grid_file
 from hockeystick.errors import HockeystickError, same_name
 from hockeystick.io.codec import RELEASES, Blanks, required_by
-from hockeystick.io.plan_file import plan_text, template
+from hockeystick.io.plan_file import plan_text
 from hockeystick.mechanisms import index
 from hockeystick.mechanisms.structure import first_sentence
 from hockeystick.notions import NOTIONS
@@ -55,7 +56,8 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
             click.echo(f"  {name}: {first_sentence(kind)}{where}")
         return
     path = None if file == STDIN else show.out_path(file, (".toml",), force, "FILE")
-    text = template() if like is None else _text(like)
+    begin = resources.files("hockeystick.io") / "plan.toml"
+    text = begin.read_text("utf-8") if like is None else _text(like)
     if path is None:
         click.echo(text, nl=False)
     else:

@@ -199,8 +199,7 @@ def verify(datasets: tuple[str, ...], head: str | None, url: str | None) -> None
     """Go through the entries of datasets, of all where none is named.
 
     Hashes, sums, limits and what may follow what are checked anew. A head that was noted before,
-    where nobody can change it, also shows what was cut off since. Exit status 1: not sound; 2: it
-    cannot even be read.
+    out of reach, also shows what was cut off since. Exit status 1: not sound; 2: not readable.
     """
     from hockeystick.ledger import LedgerCheck
 

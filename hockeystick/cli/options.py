@@ -20,10 +20,10 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.conversions import TARGETS
 from hockeystick.errors import ParameterError, PlanFileError
-from hockeystick.io import PlanFile, parse, parse_plan
-from hockeystick.io.call_text import is_call_text, plan_of_text
+from hockeystick.io import PlanFile, parse_plan
+from hockeystick.io.call_text import is_call_text, parse, plan_of_text
 from hockeystick.io.codec import Blanks, parameters_of
-from hockeystick.io.plan_file import MOST_BYTES, content_of, document_of, plan_in, shown
+from hockeystick.io.plan_file import MOST_BYTES, content_of, document_of, plan_in
 from hockeystick.mechanisms.base import Plan
 from hockeystick.mechanisms.scope import Fact, unit_of
 from hockeystick.notions import Notion
@@ -208,9 +208,7 @@ class Source:
     @property
     def name(self) -> str:
         """What to call it."""
-        if self.text == _TRAINING:
-            return "DP-SGD"
-        return "standard input" if self.text == STDIN else shown(self.text)
+        return {_TRAINING: "DP-SGD", STDIN: "standard input"}.get(self.text, self.text)
 
     @property
     def words(self) -> list[str]:

@@ -1,7 +1,6 @@
 """How answers are shown and written: a few facts, with -v all that is known; strict JSON; files.
 
-Signs of life go to standard error, and are wiped out at the end where that is a terminal; elsewhere
-a few lines say how far things are, unless HOCKEYSTICK_PROGRESS is off.
+Signs of life, unless HOCKEYSTICK_PROGRESS is off, go to standard error: wiped out, or a few lines.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from textwrap import shorten
@@ -233,11 +233,14 @@ def _refuse_existing(path: Path, force: bool) -> None:
         raise click.UsageError(f"{path} is there already; give --force to replace it")
 
 
+@dataclass(slots=True)
 class Progress:
     """What is under way, and how many of how many are done; called to say so."""
 
-    def __init__(self, what: str) -> None:
-        self.what, self.now, self.done, self.total = what, "", 0, 0
+    what: str
+    now: str = ""
+    done: int = 0
+    total: int = 0
 
     def __call__(self, done: int, total: int, now: str = "", /) -> None:
         self.done, self.total, self.now = done, total, now

@@ -29,8 +29,8 @@ from hockeystick.cli import show
 from hockeystick.cli.command import command, on_one_line
 from hockeystick.cli.show import progress
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
-from hockeystick.io.codec import refuse_unknown
-from hockeystick.io.plan_file import content_of, document_of, plan_file_of, shown
+from hockeystick.io.codec import parameters_of, refuse_unknown
+from hockeystick.io.plan_file import content_of, document_of, plan_file_of
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -88,7 +88,7 @@ class FileQuestion:
         """Return the file's plan with the parameters of one cell in place."""
         parameters = {name: value for name, value in cell.items() if name not in _BESIDE}
         table: Any = self.document.get("dpsgd")
-        fields = DPSGD.__dataclass_fields__ if isinstance(table, dict) else {}
+        fields = parameters_of(DPSGD) if isinstance(table, dict) else {}
         own = {name: value for name, value in parameters.items() if name in fields}
         # What is solved for begins somewhere where the file leaves it out.
         begin = {self.find: 1} if self.find in fields and self.find not in table else {}
@@ -107,12 +107,11 @@ class GridFile(NamedTuple):
 
 def load_grid(path: str | os.PathLike[str]) -> GridFile:
     """Read a grid file: a plan file with two tables more, ``[grid]`` and ``[ask]``."""
-    name = os.fspath(path)
-    content = content_of(name)
+    content = content_of(os.fspath(path))
     try:
         return grid_file(content)
     except HockeystickError as error:
-        raise PlanFileError(f"{shown(name)}: {error}") from None
+        raise PlanFileError(f"{path}: {error}") from None
 
 
 def grid_file(content: bytes) -> GridFile:

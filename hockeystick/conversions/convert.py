@@ -51,7 +51,7 @@ _A_SOURCE: Final = "a notion or a plan, such as hs.ZCDP(rho=0.5)"
 # The relative width at which a number counts as known, and the least one that floats can tell.
 _TIGHT: Final = 1e-9
 _ROUNDED: Final = 1.0 - 2.0**-48
-PARAMETERS: Final = {"ApproxDP": ("delta", "epsilon"), "TCDP": ("omega",), "RenyiDP": ("orders",)}
+PARAMETERS: Final = {"ApproxDP": ["delta", "epsilon"], "TCDP": ["omega"], "RenyiDP": ["orders"]}
 _ORDERS: Final = "an order > 1, or several: --orders 2,4 or orders=[2, 4]"
 _NO_LARGEST: Final = "its losses have no largest value, or none that is known; try ApproxDP"
 _FAILS: Final = (

@@ -38,7 +38,8 @@ from hockeystick.answers import cautions, in_words, titled
 from hockeystick.calibration import calibrate
 from hockeystick.calibration.solve import fields
 from hockeystick.errors import HockeystickError, PlanFileError
-from hockeystick.io import PlanFile, parse
+from hockeystick.io import PlanFile
+from hockeystick.io.call_text import parse
 from hockeystick.io.plan_file import plan_text
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.notions import ApproxDP
@@ -127,24 +128,30 @@ def stops_of(name: str, value: float) -> list[float]:
     return sorted(kept | ({float(value)} if value < math.inf else set()))
 
 
+def _div(name: str) -> Any:
+    return Div(sizing_mode=_WIDTH, stylesheets=[_STYLE], name=name)
+
+
 class Page:
     """What a browser sees: the plan that is wanted, the question under way, and what is shown."""
 
     def __init__(self, file: PlanFile, document: Document) -> None:
-        self.file, self.document, self.plan = file, document, file.plan
-        self.delta = 1e-5 if file.delta is None else file.delta
+        self.file: PlanFile = file
+        self.document: Document = document
+        self.plan: Mechanism = file.plan
+        self.delta: float = 1e-5 if file.delta is None else file.delta
         self.asked: tuple[Any, ...] = ()
         self.shown: dict[Any, Any] = {}
-        self.since = self.moved = monotonic()
-        self.pool = Spawning().Pool(1, initializer=_begin)
+        self.since: float = monotonic()
+        self.moved: float = self.since
+        self.pool: Any = Spawning().Pool(1, initializer=_begin)
         document.on_session_destroyed(lambda _: self.pool.terminate())
-        self.answer, self.notice, self.told = (
-            Div(sizing_mode=_WIDTH, stylesheets=[_STYLE], name=name)
-            for name in ("answer", "notice", "told")
-        )
+        self.answer: Any = _div("answer")
+        self.notice: Any = _div("notice")
+        self.told: Any = _div("told")
         paths = fields.numeric_paths(self.plan)[:_MOST_SLIDERS]
         self.controls: dict[fields.Path, Any] = {}
-        self.drawn = {
+        self.drawn: dict[str, tuple[Any, Any, Any]] = {
             "misses": _picture("false positive rate", "least false negative rate"),
             "course": _picture("stages of the run", "epsilon (nats)"),
             "noise": _picture("noise multiplier", "epsilon (nats)", "log"),
@@ -156,7 +163,9 @@ class Page:
         controls = [*sliders, *map(self._choice, choices), *self._solving(paths), keep]
         pictures = row([one for one, *_ in self.drawn.values()], sizing_mode=_WIDTH)
         results = [self.answer, self.notice, pictures, self.told]
-        self.begun = {path: one.value for path, one in self.controls.items()}
+        self.begun: dict[fields.Path, Any] = {
+            path: one.value for path, one in self.controls.items()
+        }
         document.add_root(column(controls, name="controls", sizing_mode=_WIDTH))
         document.add_root(column(results, name="results", sizing_mode=_WIDTH))
         document.title = f"{file.title or titled(file.plan)}: explore"

@@ -59,14 +59,13 @@ def parse_plan(text: str, overrides: Mapping[str, object] | None = None) -> Mech
 def plan_of_text(text: str, overrides: Mapping[str, object], blanks: Blanks | None) -> Mechanism:
     """Return the plan that a text writes out, with numbers in place of those that it leaves out."""
     try:
-        if len(text) > _LONGEST:
-            raise PlanFileError(f"a plan has at most {_LONGEST} characters")
         tree = _tree_of(text.strip())
         if not isinstance(tree, dict):
             raise PlanFileError(f"this is no mechanism; {_EXAMPLE}")
         return plan_of(tree, "", overrides, blanks)
     except PlanFileError as error:
-        raise PlanFileError(f"{text!r:.60}: {error}") from None
+        # Where fields are given beside it, the text may be none that anybody has written.
+        raise PlanFileError(str(error) if overrides else f"{text!r:.60}: {error}") from None
 
 
 def parse(text: str) -> float | Decimal | str:
@@ -93,6 +92,8 @@ def parse_real(text: str) -> float | Decimal | str:
 
 
 def _tree_of(text: str) -> Any:
+    if len(text) > _LONGEST:
+        raise PlanFileError(f"a plan has at most {_LONGEST} characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)
@@ -119,8 +120,7 @@ class _Reader:
             case ast.List() | ast.Tuple() | ast.Set():
                 return [self.value(one) for one in node.elts]
             case ast.Dict():
-                pairs = zip(node.keys, node.values, strict=True)
-                return [[self.value(one) for one in pair] for pair in pairs]
+                return [[*map(self.value, two)] for two in zip(node.keys, node.values, strict=True)]
             case ast.UnaryOp(op=ast.USub()):
                 return self._computed(node, operator.neg, self.value(node.operand))
             case ast.BinOp():
@@ -131,9 +131,12 @@ class _Reader:
                 return self._refuse(node)
 
     def _operation(self, node: ast.BinOp) -> Any:
-        """Return a composition, a repetition or a quotient."""
-        if isinstance(node.op, ast.MatMult):
-            return {"mechanism": "Composed", "parts": list(map(self.value, _operands(node)))}
+        """Return a composition, however long it leans to the left, a repetition or a quotient."""
+        operands: list[ast.expr] = [node]
+        while isinstance(first := operands[-1], ast.BinOp) and isinstance(first.op, ast.MatMult):
+            operands[-1:] = first.right, first.left
+        if len(operands) > 1:
+            return {"mechanism": "Composed", "parts": list(map(self.value, reversed(operands)))}
         left, right = self.value(node.left), self.value(node.right)
         if isinstance(node.op, ast.Pow) and isinstance(left, dict):
             return {"mechanism": "Repeated", "inner": left, "count": right}
@@ -157,14 +160,13 @@ class _Reader:
         name = _ROOMS.sub("", "".join(path.split()))
         if name == "Fraction" and not node.keywords:
             return self._computed(node, Fraction, *map(self.value, node.args))
-        known: Mapping[str, Any] = KINDS.get(field, RELEASES)
-        if field in KINDS:
+        tag, known = ("kind", KINDS[field]) if field in KINDS else ("mechanism", RELEASES)
+        if tag == "kind":
             name = {make.__qualname__: one for one, make in known.items()}.get(name, name)
         parameters = parameters_of(maker(name, known, field or "mechanism or notion"))
         places = [key for key, one in parameters.items() if one.kind is not one.KEYWORD_ONLY]
         given: list[Any] = [*zip(places, node.args, strict=False)]
         given += [(one.arg, one.value) for one in node.keywords]
-        tag = "kind" if field in KINDS else "mechanism"
         table = {tag: name, **{key: self.value(value, key) for key, value in given}}
         if len(table) <= len(node.args) + len(node.keywords) or None in table:
             once = f"each once, {len(places)} at most without a name"
@@ -174,12 +176,3 @@ class _Reader:
     def _refuse(self, node: ast.expr | None, why: str = "may not stand here") -> NoReturn:
         segment = None if node is None else ast.get_source_segment(self.text, node)
         raise PlanFileError(f"{segment or '**'!r:.60} {why}; {_EXAMPLE}")
-
-
-def _operands(node: ast.expr) -> list[ast.expr]:
-    """Return what ``a @ b @ c`` composes: it leans to the left, however long it is."""
-    rest: list[ast.expr] = []
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        rest.append(node.right)
-        node = node.left
-    return [node, *reversed(rest)]

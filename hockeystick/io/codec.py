@@ -41,8 +41,7 @@ from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, Re
 Json: TypeAlias = Any
 Maker: TypeAlias = Callable[..., Any]
 
-# A fraction as plan files have it, in quotes.
-_IN_FILE: Final = re.compile(r"Fraction\((-?\d+), *(\d+)\)")
+_FRACTION: Final = re.compile(r"Fraction\((-?\d+), *(\d+)\)")
 # How deep mechanisms of a file may be in one another.
 _DEEPEST: Final = 16
 
@@ -67,15 +66,10 @@ _RUN_COUNTS: Final = _kinds(tuning, tuning.RunCount)
 KINDS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "batch_schedule": _SCHEDULES,
     "distribution": _RUN_COUNTS,
-    "encoder": {
-        **{name: getattr(Encoder, name) for name in ("tree", *_STRATEGIES)},
-        "matrix": Encoder.of_matrix,
-    },
-    "graph": {
-        **{name: getattr(Graph, name) for name in ("complete", "cycle", "path")},
-        "edges": Graph,
-        "random-out": Graph.random_out,
-    },
+    "encoder": {name: getattr(Encoder, name) for name in ("tree", *_STRATEGIES)}
+    | {"matrix": Encoder.of_matrix},
+    "graph": {name: getattr(Graph, name) for name in ("complete", "cycle", "path")}
+    | {"edges": Graph, "random-out": Graph.random_out},
     "schedule": _SCHEDULES,
 }
 _KNOWN: Final = {**RELEASES, **_STRATEGIES, **_SCHEDULES, **_RUN_COUNTS}
@@ -92,8 +86,7 @@ def parameters_of(make: Maker) -> dict[str, Parameter]:
 
 def required_by(make: Maker) -> list[str]:
     """Return what must be given for an object."""
-    found = parameters_of(make).items()
-    return [name for name, one in found if one.default is Parameter.empty]
+    return [name for name, one in parameters_of(make).items() if one.default is Parameter.empty]
 
 
 def maker(name: object, known: Mapping[str, Any], where: str) -> Any:
@@ -110,10 +103,9 @@ def refuse_unknown(where: str, table: Iterable[str], allowed: Iterable[str]) -> 
     names = list(allowed)
     for key in table:
         if key not in names:
-            path = f"{where}.{key}" if where else key
             near = hint(key, [one for one in names if one not in table])
-            few = ", ".join(names)
-            raise PlanFileError(f"unknown key {path}{near or f'; allowed are {few}'}")
+            few = near or f"; allowed are {', '.join(names)}"
+            raise PlanFileError(f"unknown key {where}{'.' if where else ''}{key}{few}")
 
 
 # Where to begin with a number that a DPSGD leaves out.
@@ -128,32 +120,23 @@ def start_for(make: Maker, name: str) -> float:
 
 @dataclass(slots=True)
 class Blanks:
-    """The numbers that a plan leaves out, by name, each with the one that it begins with instead.
+    """The numbers that a plan leaves out, by name, each with one to begin with instead."""
 
-    ``wanted`` is what is to be solved for, where that is said: of epochs and steps the one meant.
-    """
-
+    # What is to be solved for, if that is said: of epochs and steps the one that is meant.
     wanted: str | None = None
     begun: list[tuple[str, float]] = field(default_factory=list)
 
-    def filled(self, tree: Any) -> Any:
-        """Return a tree whose mechanisms leave nothing out, if each of them lacks one number."""
-        if isinstance(tree, list):
-            return [self.filled(one) for one in tree]
-        if not isinstance(tree, dict):
-            return tree
-        table = {name: self.filled(one) for name, one in tree.items()}
-        make = RELEASES.get(str(tree.get("mechanism")))
-        given = {name for name, one in table.items() if one is not None}
-        missing = [name for name in required_by(make) if name not in given] if make else []
+    def filled(self, make: Maker, parts: Mapping[str, Any]) -> dict[str, float]:
+        """Return a number to begin with for a mechanism's field, if one alone is left out."""
+        given = {name for name, one in parts.items() if one is not None}
+        missing = [name for name in required_by(make) if name not in given]
         if make is DPSGD and not missing:
             pairs = (pair for pair in _PAIRS if given.isdisjoint(pair))
             usual = int("examples" not in given)
             missing = [self.wanted if self.wanted in pair else pair[usual] for pair in pairs]
-        if make and len(missing) == 1:
-            table[missing[0]] = start_for(make, missing[0])
-            self.begun += [(name, table[name]) for name in missing]
-        return table
+        begun = [(name, start_for(make, name)) for name in missing if len(missing) == 1]
+        self.begun += begun
+        return dict(begun)
 
 
 def describe(plan: Mechanism) -> dict[str, Any]:
@@ -175,8 +158,7 @@ def describe(plan: Mechanism) -> dict[str, Any]:
         >>> describe(hs.Gaussian(2.0) ** 10)
         {'type': 'Repeated', 'inner': {'type': 'Gaussian', 'noise_multiplier': 2.0}, 'count': 10}
     """
-    described: dict[str, Any] = _tree(checked("plan", plan), _exactly, _described)
-    return described
+    return _described(checked("plan", plan))
 
 
 def read_description(document: Json) -> Mechanism:
@@ -196,16 +178,16 @@ def read_description(document: Json) -> Mechanism:
         raise ParameterError("description", document, f"as describe writes it: {error}") from None
 
 
-def made(tree: Any, where: str, key: str = "") -> Any:
+def _made(tree: Any, where: str, blanks: Blanks | None, key: str = "") -> Any:
     """Return what a tree stands for, found at a path as a field; or raise for what is wrong."""
     if isinstance(tree, list):
-        return tuple(made(one, f"{where}[{i}]") for i, one in enumerate(tree))
-    if isinstance(tree, str) and (exact := _IN_FILE.fullmatch(tree)):
-        return _number({"fraction": f"{exact[1]}/{exact[2]}"}, 10)
+        return tuple(_made(one, f"{where}[{i}]", blanks) for i, one in enumerate(tree))
+    if isinstance(tree, str) and (exact := _FRACTION.fullmatch(tree)):
+        return _number({"fraction": f"{exact[1]}/{exact[2]}"})
     if not isinstance(tree, dict):
         return tree
     if tree.keys() in ({"float"}, {"fraction"}):
-        return _number(tree, 16)
+        return _number(tree)
     if "type" in tree:
         tag, known = "type", _TYPES
     elif where.count(".") > _DEEPEST:
@@ -215,21 +197,23 @@ def made(tree: Any, where: str, key: str = "") -> Any:
     make = maker(tree.get(tag), known, f"{where}.{tag}".lstrip("."))
     names = _names(make) if tag == "type" else tuple(parameters_of(make))
     # Encoders were written without their strategy at first.
-    needed = {*names} - {"strategy"} if tag == "type" else {*required_by(make)}
+    needed = [one for one in names if one != "strategy"] if tag == "type" else required_by(make)
     given = {name: one for name, one in tree.items() if name != tag}
     path = where or tree[tag]
     refuse_unknown(path, given, names)  # before what is inside of them is asked for
-    parts = {name: made(one, f"{path}.{name}", name) for name, one in given.items()}
-    return _built(make, parts, path, [one for one in names if one in needed])
+    parts = {name: _made(one, f"{path}.{name}", blanks, name) for name, one in given.items()}
+    if blanks is not None and tag == "mechanism":
+        parts |= blanks.filled(make, parts)
+    return _built(make, parts, path, needed)
 
 
-def _number(tree: Mapping[str, Any], base: int) -> float | Fraction:
+def _number(tree: Mapping[str, Any]) -> float | Fraction:
     """Return a number that neither JSON nor TOML has."""
     if tree.get("float") in ("inf", "-inf"):
         return float(tree["float"])
     try:
         numerator, denominator = tree["fraction"].split("/")
-        return Fraction(int(numerator, base), int(denominator, base))
+        return Fraction(int(numerator, 0), int(denominator, 0))
     except (KeyError, AttributeError, ValueError, ZeroDivisionError):
         raise PlanFileError(f"{tree!r:.80} is no number") from None
 
@@ -253,13 +237,11 @@ def plan_of(
     """Return the plan of a table, in which overrides take the place of a DPSGD's fields."""
     if overrides:
         if tree.get("mechanism") != DPSGD.__name__:
-            names = ", ".join(overrides)
-            raise PlanFileError(f"there is no DPSGD alone in which to override {names}")
+            raise PlanFileError(f"no DPSGD alone in which to override {', '.join(overrides)}")
         dropped = {ALTERNATIVES.get(name) for name in overrides}
-        kept = {name: value for name, value in tree.items() if name not in dropped}
-        tree = {**kept, **overrides}
+        tree = {name: one for name, one in tree.items() if name not in dropped} | dict(overrides)
     try:
-        plan: Mechanism = made(tree if blanks is None else blanks.filled(tree), where)
+        plan: Mechanism = _made(tree, where, blanks)
     except PlanFileError as error:
         cause = error.__context__
         if isinstance(cause, ParameterError) and {*cause.name.split(", ")} & {*overrides}:
@@ -273,63 +255,53 @@ def plan_of(
 def tables_of(plan: Mechanism) -> dict[str, Any]:
     """Return the tables of a plan: ``[dpsgd]`` where that comes first, and releases."""
     parts = plan.parts if isinstance(plan, Composed) else (plan,)
-    tables: dict[str, Any] = {}
-    if isinstance(parts[0], DPSGD):
-        tables["dpsgd"] = _without_defaults(parts[0])
+    first = {"dpsgd": _without_defaults(parts[0])} if isinstance(parts[0], DPSGD) else {}
     releases = [
-        {**_in_file(part.inner), "repeat": part.count}
-        if isinstance(part, Repeated)
-        else _in_file(part)
-        for part in parts[len(tables) :]
+        _in_file(one.inner) | {"repeat": one.count} if isinstance(one, Repeated) else _in_file(one)
+        for one in parts[len(first) :]
     ]
-    return tables | ({"release": releases} if releases else {})
+    return first | {"release": releases}
 
 
-def _tree(value: Any, number: Callable[[Any], Json], table: Callable[[Any], Json]) -> Json:
-    """Return the tree of a value, with floats, fractions and objects written by these two."""
+def _tree(value: Any, exactly: bool) -> Json:
+    """Return the tree of a value, as descriptions have it or as plan files do."""
     match value:
         case str() | int() | None:
             return value
-        case float() | Fraction():
-            return number(value)
+        case Fraction() if exactly:
+            # Hexadecimal, since Python reads no decimals of more than a few thousand digits.
+            return {"fraction": f"{value.numerator:#x}/{value.denominator:#x}"}
+        case Fraction():
+            return repr(value)
+        case float():
+            return {"float": repr(value)} if exactly and not math.isfinite(value) else value
         case frozenset():
             return sorted(value)
         case tuple() | list():
-            return [_tree(one, number, table) for one in value]
+            return [_tree(one, exactly) for one in value]
         case _:
-            return table(value)
+            return _described(value) if exactly else _in_file(value)
 
 
-def _exactly(value: float | Fraction) -> Json:
-    if isinstance(value, Fraction):
-        # Hexadecimal, since Python reads no decimals of more than a few thousand digits.
-        return {"fraction": f"{value.numerator:#x}/{value.denominator:#x}"}
-    return value if math.isfinite(value) else {"float": repr(value)}
-
-
-def _described(value: Any) -> Json:
+def _described(value: Any) -> dict[str, Any]:
     """Return an object of a registered type, or of what a plan comes down to; or raise."""
-    name = _TYPE_NAMES.get(type(value))
-    if name is None and isinstance(value, Plan):
+    if name := _TYPE_NAMES.get(type(value)):
+        parts = _parts(value)
+        return {"type": name} | {key: _tree(parts[key], True) for key in _names(_TYPES[name])}
+    if isinstance(value, Plan):
         return _described(value.mechanism)
-    if name is None:
-        allowed = "made of what has a form in JSON: numbers, texts and the registered types"
-        raise ParameterError("state", value, allowed)
-    parts = _parts(value)
-    told = {key: _tree(parts[key], _exactly, _described) for key in _names(_TYPES[name])}
-    return {"type": name, **told}
+    allowed = "made of what has a form in JSON: numbers, texts and the registered types"
+    raise ParameterError("state", value, allowed)
 
 
 @cache
 def _names(make: Maker) -> tuple[str, ...]:
-    """Return the names of what an object of a description is made of."""
     taken = signature(make).parameters
     own = [one for one in getattr(make, "__dataclass_fields__", ()) if one in taken]
     return tuple(own or taken)
 
 
 def _parts(value: Any) -> Mapping[str, Any]:
-    """Return by their names what an object is made of."""
     match value:
         case Graph():
             edges = None if value.whole else base64.b64encode(value.stored).decode("ascii")
@@ -347,16 +319,14 @@ def _parts(value: Any) -> Mapping[str, Any]:
 def _in_file(value: Any) -> Json:
     """Return the table of an object in a plan file, or raise."""
     if isinstance(value, Graph):
-        if value.whole:
-            return {"kind": "complete", "parties": value.parties}
-        return {"kind": "edges", "parties": value.parties, "edges": value.pairs.tolist()}
+        edges = {} if value.whole else {"edges": value.pairs.tolist()}
+        return {"kind": "edges" if edges else "complete", "parties": value.parties, **edges}
     if isinstance(value, Encoder):
         if value.strategy is None and value.words != "tree":
             raise PlanFileError("encoder: no file can hold one made from a matrix; use Python")
         own = {"kind": "tree"} if value.strategy is None else _in_file(value.strategy)
-        pattern = {name: getattr(value, name) for name in ("participations", "separation")}
-        often = {name: count for name, count in pattern.items() if count != 1}
-        return {**own, "rounds": value.rounds, **often}
+        pattern = ("rounds", "participations", "separation")
+        return own | {name: getattr(value, name) for name in pattern}
     if type(value) not in _NAMES:
         raise PlanFileError(f"no file can hold a {type(value).__name__}; use Python")
     tag = "mechanism" if isinstance(value, Mechanism) else "kind"
@@ -364,10 +334,9 @@ def _in_file(value: Any) -> Json:
 
 
 def _without_defaults(value: Any) -> dict[str, Any]:
-    """Return the fields of an object that a file has to say."""
     taken = parameters_of(type(value))
     return {
-        name: _tree(part, lambda x: repr(x) if isinstance(x, Fraction) else x, _in_file)
+        name: _tree(part, False)
         for name, part in _parts(value).items()
         if name in taken and part is not None and part != taken[name].default
     }
@@ -388,18 +357,6 @@ def _origin(kind: Any, theorem: str) -> Origin:
     """Return an origin, of which the lower end is not kept."""
     _validate.one_of("kind", kind, ("exact", "bound"))
     return Origin(kind, _of_type("theorem", theorem, str))
-
-
-def _group(inner: TradeOff, size: int) -> GroupTradeOff:
-    return GroupTradeOff(_of_type("inner", inner, TradeOff), _validate.count("size", size, _WHOLE))
-
-
-def _renyi(curve: RenyiCurve) -> RenyiTradeOff:
-    return RenyiTradeOff(_of_type("curve", curve, RenyiCurve))
-
-
-def _of_plan(plan: Mechanism) -> TradeOff:
-    return tradeoff(plan)
 
 
 def _encoder(
@@ -441,16 +398,12 @@ def _polygon(
     alphas: Any, powers: Any, rests: Any, betas: Any, ratios: Any, slack: Any
 ) -> PiecewiseLinearTradeOff:
     given = {"alphas": alphas, "powers": powers, "rests": rests, "betas": betas}
-    rates = {
-        name: _validate.reals(name, values, PARAMETERS["rate"]) for name, values in given.items()
-    }
-    corners = Corners(
-        **rates,
-        ratios=_validate.reals("ratios", ratios, PARAMETERS["scale"]),
-        slack=_validate.real("slack", slack, PARAMETERS["rate"]),
-    )
+    rates = {name: _validate.reals(name, each, PARAMETERS["rate"]) for name, each in given.items()}
+    sides = _validate.reals("ratios", ratios, PARAMETERS["scale"])
+    error = _validate.real("slack", slack, PARAMETERS["rate"])
+    corners = Corners(**rates, ratios=sides, slack=error)
     in_order = list(alphas) == sorted(alphas) and list(betas) == sorted(betas, reverse=True)
-    if {len(values) for values in rates.values()} != {len(ratios) + 1} or not in_order:
+    if {*map(len, rates.values())} != {len(sides) + 1} or not in_order:
         raise ParameterError("tradeoff", corners, "as many rates of each kind, in order")
     return polyline_tradeoff(corners, None)
 
@@ -481,11 +434,13 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
 _MAKERS: Final[Mapping[type, Maker]] = {
     Encoder: _encoder,
     Graph: _graph,
-    GroupTradeOff: _group,
+    GroupTradeOff: lambda inner, size: GroupTradeOff(
+        _of_type("inner", inner, TradeOff), _validate.count("size", size, _WHOLE)
+    ),
     Origin: _origin,
     PiecewiseLinearTradeOff: _polygon,
-    ProfileTradeOff: _of_plan,
-    RenyiTradeOff: _renyi,
+    ProfileTradeOff: lambda plan: tradeoff(checked("plan", plan)),
+    RenyiTradeOff: lambda curve: RenyiTradeOff(_of_type("curve", curve, RenyiCurve)),
 }
 _TYPES: Final[Mapping[str, Maker]] = {
     name: _MAKERS.get(kind, kind) for kind, name in _TYPE_NAMES.items()

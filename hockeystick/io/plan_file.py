@@ -1,4 +1,4 @@
-"""Plan files: TOML in, a checked plan out, and back; and a file to begin with."""
+"""Plan files: TOML in, a checked plan out, and back. ``plan.toml`` is one to begin with."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any, Final, final
 
 import tomli_w
 
-from hockeystick import _validate
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io.call_text import parse_real
 from hockeystick.io.codec import Blanks, parameters_of, plan_of, refuse_unknown, tables_of
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
-from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.base import set_fields
 
 MOST_BYTES: Final = 1_000_000
 _TEXTS: Final = ("title", "source", "notes")
 _NUMBERS: Final = ("delta", "epsilon")
+_ABOUT: Final = (*_TEXTS, *_NUMBERS)
 
 
 @final
@@ -44,6 +43,9 @@ class PlanFile:
     notes: str | None = None
     delta: float | None = None
     epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        set_fields(self)
 
 
 def load_plan(
@@ -70,29 +72,19 @@ def load_plan(
         >>> file = hs.load_plan("examples/abadi-2016-mnist.toml", {"steps": 20_000})
         >>> print(file.plan)
         DP-SGD (poisson sampling, noise multiplier 4, rate 0.01, 20000 steps, add-remove)
-        >>> file.delta
-        1e-05
     """
     name = os.fspath(path)
-    return plan_in(content_of(name), shown(name), overrides)
+    return plan_in(content_of(name), name, overrides or {})
 
 
 def plan_in(
-    content: bytes,
-    name: str,
-    overrides: Mapping[str, object] | None = None,
-    blanks: Blanks | None = None,
+    content: bytes, name: str, overrides: Mapping[str, object], blanks: Blanks | None = None
 ) -> PlanFile:
     """Return the plan that the content of a plan file describes; errors begin with the name."""
     try:
-        return plan_file_of(document_of(content), overrides or {}, blanks)
+        return plan_file_of(document_of(content), overrides, blanks)
     except PlanFileError as error:
         raise PlanFileError(f"{name}: {error}") from None
-
-
-def shown(name: str) -> str:
-    """Return the name of a file so that it can be seen, though it be blank."""
-    return name if name.strip() else repr(name)
 
 
 def content_of(name: str) -> bytes:
@@ -102,7 +94,7 @@ def content_of(name: str) -> bytes:
             return file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         reason = getattr(error, "strerror", None) or error
-        raise PlanFileError(f"{shown(name)}: the file cannot be read: {reason}") from None
+        raise PlanFileError(f"the file {name!r} cannot be read: {reason}") from None
 
 
 def document_of(content: bytes) -> dict[str, Any]:
@@ -148,7 +140,7 @@ def plan_file_of(
     document: Mapping[str, Any], overrides: Mapping[str, object], blanks: Blanks | None = None
 ) -> PlanFile:
     """Return the plan that a document describes, or raise."""
-    refuse_unknown("", document, (*_TEXTS, *_NUMBERS, "dpsgd", "release"))
+    refuse_unknown("", document, (*_ABOUT, "dpsgd", "release"))
     releases = document.get("release", [])
     tables = {"dpsgd": document["dpsgd"]} if "dpsgd" in document else {}
     for index, table in enumerate(releases if isinstance(releases, list) else [None]):
@@ -158,13 +150,9 @@ def plan_file_of(
     parts: list[Mechanism] = []
     for where, table in tables.items():
         parts.append(_part(table, where, {} if parts else overrides, blanks))
-    about = {key: one for key, one in document.items() if key in (*_TEXTS, *_NUMBERS)}
+    about = {key: one for key, one in document.items() if key in _ABOUT}
+    about |= {key: parse_real(about[key]) for key in _NUMBERS if isinstance(about.get(key), str)}
     try:
-        for key, one in about.items():
-            if key in _NUMBERS:
-                about[key] = _validate.real(key, parse_real(one) if isinstance(one, str) else one)
-            elif not isinstance(one, str):
-                raise ParameterError(key, one, "a text in quotes")
         return PlanFile(plan=parts[0] if len(parts) == 1 else Composed(parts), **about)
     except HockeystickError as error:
         raise PlanFileError(str(error)) from None
@@ -173,19 +161,17 @@ def plan_file_of(
 def _part(
     table: object, where: str, overrides: Mapping[str, object], blanks: Blanks | None
 ) -> Mechanism:
-    """Return the mechanism of a table, repeated as it says."""
     if not isinstance(table, dict):
         raise PlanFileError(f"{where} must be a table: write [dpsgd] or [[release]]")
     if where == "dpsgd":
         refuse_unknown(where, table, parameters_of(DPSGD))
-        return plan_of({**table, "mechanism": DPSGD.__name__}, where, overrides, blanks)
+        table = {**table, "mechanism": DPSGD.__name__}
     once = {key: value for key, value in table.items() if key != "repeat"}
     mechanism = plan_of(once, where, overrides, blanks)
     try:
         return mechanism ** table["repeat"] if "repeat" in table else mechanism
     except ParameterError as error:
-        count = ParameterError(f"{where}.repeat", error.value, error.allowed)
-        raise PlanFileError(str(count)) from None
+        raise PlanFileError(str(error).replace("count", f"{where}.repeat", 1)) from None
 
 
 def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
@@ -214,26 +200,20 @@ def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
     except (OSError, ValueError) as error:
-        reason, name = getattr(error, "strerror", error), shown(os.fspath(path))
-        raise PlanFileError(f"{name}: the file cannot be written: {reason}") from None
+        reason = getattr(error, "strerror", error)
+        raise PlanFileError(f"the file {os.fspath(path)!r} cannot be written: {reason}") from None
 
 
 def plan_text(plan: Mechanism | PlanFile) -> str:
     """Return what a file holds that describes a plan."""
-    file = plan if isinstance(plan, PlanFile) else PlanFile(plan=checked("plan", plan))
-    about = {name: getattr(file, name) for name in (*_TEXTS, *_NUMBERS)}
-    known = {name: value for name, value in about.items() if value is not None}
+    file = plan if isinstance(plan, PlanFile) else PlanFile(plan=plan)
+    about = {name: one for name in _ABOUT if (one := getattr(file, name)) is not None}
     try:
         tables = tables_of(file.plan)
-        releases = ({"release": one} for one in tables.pop("release", ()))
-        texts = filter(None, map(tomli_w.dumps, ({**known, **tables}, *releases)))
+        releases = ({"release": one} for one in tables.pop("release"))
+        texts = filter(None, map(tomli_w.dumps, ({**about, **tables}, *releases)))
         text = "\n".join(texts).replace("[release]\n", "[[release]]\n")
         text.encode()
     except ValueError as error:  # half a character, or a fraction of thousands of digits
         raise PlanFileError(f"no file can hold this plan: {error}") from None
     return text
-
-
-def template() -> str:
-    """Return a plan file of DP-SGD to begin with, every key with a comment."""
-    return (resources.files("hockeystick.io") / "plan.toml").read_text("utf-8")

@@ -100,7 +100,7 @@ class Interpreter:
     """Kernels as Python functions, whose loops and calls of one another are counted."""
 
     def __init__(self, budget: float) -> None:
-        self.left = budget
+        self.left: float = budget
         self._names: dict[str, dict[str, Any]] = {}
 
     def interpreted(self, kernel: Any) -> Any:

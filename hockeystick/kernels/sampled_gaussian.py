@@ -1,13 +1,13 @@
 """The Poisson-subsampled Gaussian: its loss at quadrature nodes, and the bounds on that quadrature.
 
-In units of the noise the output is ``U``; without the record ``U ~ N(0, 1)``, and the likelihood
-ratio of "with" to "without" is ``r(u) = 1 - p + p exp(mu u - mu^2/2)``. With ``a = ln r`` the
-loss of removing the record is ``L = a`` under the density ``phi r``, that of adding it is
-``L = -a`` under ``phi``. Either way ``M(z) = Int phi(u) r(u)^w du`` with ``w = 1 + z`` (remove) or
-``w = -z`` (add). The only singularities are the zeros of ``r``, at ``|Im u| = pi / mu``.
+In units of the noise the output is ``U ~ N(0, 1)`` without the record, and the likelihood ratio of
+"with" to "without" is ``r(u) = 1 - p + p exp(mu u - mu^2/2)``. With ``a = ln r`` the loss is
+``L = a`` under the density ``phi r`` (remove) and ``L = -a`` under ``phi`` (add): ``M(z)`` is
+``Int phi r^w`` with ``w = 1 + z`` or ``-z``, singular at zeros of r alone: ``|Im u| = pi / mu``.
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def quadrature_nodes(
     return loss, log_weight, loss_error, weight_error
 
 
-nodes = interruptible(quadrature_nodes)
+nodes: Final = interruptible(quadrature_nodes)
 
 
 @njit(cache=True)

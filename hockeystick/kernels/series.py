@@ -6,11 +6,11 @@ For a privacy loss ``L = ln dP/dQ`` with ``Q`` absolutely continuous with respec
     M(z) - 1 = E_P[e2(z L) + z e2(-L)].
 
 Both terms are of second order in ``L``: nothing of size ``L`` is formed and cancelled, so a loss of
-size 1e-6 keeps its digits through 1e9 runs. All weights may carry a common factor ``exp(-shift)``,
-which keeps ``M`` within the range of floats.
+size 1e-6 keeps its digits through 1e9 runs. Weights may share a factor that keeps M within floats.
 """
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,7 +248,7 @@ def sum_line(
     return found_real, found_imag, found_error
 
 
-mgf_line = interruptible(sum_line)
+mgf_line: Final = interruptible(sum_line)
 
 
 @njit(cache=True)
@@ -326,4 +326,4 @@ def logs_at(
     return value, slack
 
 
-log_values = interruptible(logs_of_line)
+log_values: Final = interruptible(logs_of_line)

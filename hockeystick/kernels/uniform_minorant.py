@@ -1,11 +1,11 @@
 """Uniform minorant of the subsampled Gaussian's tilted loss density, by its level sets.
 
-A sum of uniform densities below it; each has a transform that decays like ``sinc``, which bounds
-how fast ``|M|`` decays along a vertical line. The sample is a Poisson sample, or one of a fixed
-size, whose loss is +a or -a (see ``fixed_size_gaussian``).
+A sum of uniform densities below it, whose transforms decay like ``sinc``, bounds how fast ``|M|``
+decays along a vertical line. The sample is a Poisson sample, or one of ``fixed_size_gaussian``.
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -199,7 +199,7 @@ def minorant(
     return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
 
 
-level_sets = interruptible(minorant)
+level_sets: Final = interruptible(minorant)
 
 
 @njit(cache=True)

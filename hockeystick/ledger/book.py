@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from hockeystick.ledger.database import Database, Transaction
 
 _A_NEW_KEY: Final = (
-    "one that was not reserved before; resume=True (--resume) where its release goes on, or never "
-    "began"
+    "one that was not reserved before; resume=True (--resume) for a release that goes on or begins"
 )
 
 
@@ -63,8 +62,12 @@ class Reservation:
     def __init__(
         self, book: Book, first: Entry, mechanism: Mechanism, by: str, known: list[Entry] | None
     ) -> None:
-        self.key, self.note, self.together = first.key, first.note, first.datasets
-        self.mechanism, self.resumed, self._state = mechanism, bool(known), _state_of(known or [])
+        self.key: str = first.key
+        self.note: str = first.note
+        self.together: tuple[str, ...] = first.datasets
+        self.mechanism: Mechanism = mechanism
+        self.resumed: bool = bool(known)
+        self._state = _state_of(known or [])
         self._entered, self._process, self._lock = self.resumed, os.getpid(), Lock()
         self._book, self._by = book, by
 
@@ -81,8 +84,7 @@ class Reservation:
     def commit(self, *, ran: Mechanism | None = None, note: str = "") -> None:
         """Record that it has run, and charge what ran, all of it where nothing is said.
 
-        Who stops early, also because of what was released, may say so. Each single release of what
-        ran is one of the reserved ones, no more often.
+        Who stops early, also by what was released, may say so: what ran is part of the reserved.
 
         Raises:
             IncompatibleError: If it is no part of what was reserved, that was released before or
@@ -141,7 +143,7 @@ class Book:
     __slots__ = ("_scopes", "_terms", "database")
 
     def __init__(self, database: Database) -> None:
-        self.database = database
+        self.database: Database = database
         self._terms: dict[str, Terms] = {}
         self._scopes: dict[str, Scope] = {}
 

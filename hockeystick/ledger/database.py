@@ -217,12 +217,12 @@ class Database:
     __slots__ = ("__weakref__", "_engine", "_path", "_process", "read_only", "shown", "timeout")
 
     def __init__(self, url: str | os.PathLike[str], *, read_only: bool, timeout: float) -> None:
-        self.read_only = read_only
-        self.timeout = timeout
+        self.read_only: bool = read_only
+        self.timeout: float = timeout
         found = _parsed(url)
         is_file = found.drivername in _SQLITE
         self._path = os.path.abspath(found.database or "") if is_file else None
-        self.shown = self._path or _without_secrets(found)
+        self.shown: str = self._path or _without_secrets(found)
         if self._path is None:
             self._engine = _postgres(found, read_only, timeout)
         else:

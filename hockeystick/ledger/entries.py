@@ -58,8 +58,7 @@ class Entry:
         seq: The place in it, from 0.
         kind: What happened, as an ``EntryKind`` says.
         key: Of which reservation; empty for the first row.
-        content: What counts from here on, as ``describe`` writes it; of the first row the terms, of
-            a refusal what was asked for.
+        content: What counts from here on, or was refused, as ``describe`` has it; first the terms.
         price: What that costs in the budget's measure, exact; of the first row the limits.
         spent: The sum of what counts, exact.
         together: The datasets that are charged for it together.

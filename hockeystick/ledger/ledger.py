@@ -49,8 +49,9 @@ class LedgerCharge:
     ) -> None:
         self._book = book
         more = [entries.name("also", one) for one in entries.listed("also", also)]
-        self.datasets = (dataset, *dict.fromkeys(more))
-        self.by, self.note = entries.person(by), entries.note(note)
+        self.datasets: tuple[str, ...] = (dataset, *dict.fromkeys(more))
+        self.by: str = entries.person(by)
+        self.note: str = entries.note(note)
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
         """Charge runs of a mechanism that is about to run, never to be given back; or raise.
@@ -90,31 +91,25 @@ class Ledger:
         sum of the prices of all that counts <= the budget's limit
 
     in the measures of ``hs.calibration.Filter``: of ``ApproxDP(epsilon, delta)`` with ``expected``,
-    the divergence at the one Renyi order at which the budget covers that plan most often, so that
-    subsampling counts, and deltas.
+    deltas, and the divergence at the one Renyi order at which the budget covers that plan most.
 
     Guarantees:
         All that is released by reservations of a dataset has, for neighbours in this dataset alone,
         the guarantee that is its budget, in exact arithmetic. All choices may depend on what was
-        released before (*fully adaptive*), and mechanisms may run at the same time, also
-        interactive ones (*concurrent*).
+        released before (*fully adaptive*); interactive mechanisms may run at once (*concurrent*).
 
         Datasets that hold different people (*blocks*, say of a month) have budgets of their own. A
         release of several charges each, all or none. For neighbours that differ in one block the
-        whole has that block's budget; a record that moves between two changes both, and their
-        budgets add up.
+        whole has that block's budget; for a record that moves between two, their budgets add up.
 
         What is reserved on a cap (``within``) is charged to the cap and to the whole. The guarantee
-        is that of the whole; the cap's own number is one only for a team whose choices do not
-        depend on what others released.
+        is that of the whole; the cap's own is one only for who does not see what others released.
 
         A reservation is on the disk when ``reserve`` returns. Prices and limits stay as they were
         recorded, but for limits of which less is proven since: only ``reprice`` frees anything.
 
     Edge cases:
-        All reservations of a dataset must protect the same from the same observers. What costs
-        nothing always fits.
-
+        All reservations of a dataset protect the same from the same. What costs nothing fits.
         A file is made with permissions 0600, and its file system has to lock; a ledger at rest is
         that one file. Threads and forked processes may share one object.
 
@@ -122,10 +117,8 @@ class Ledger:
         url: The path of a SQLite file, or ``sqlite:///FILE``, or
             ``postgresql://USER@HOST/DATABASE`` (extra ``postgres``).
         dataset: The name of the dataset.
-        budget: The guarantee to keep, which opens a dataset that is new. Of one that exists, None
-            or the same.
-        adjacency: For which neighbours; by default as it was opened, of a new cap that of its
-            whole, else "add-remove".
+        budget: The guarantee to keep, which opens a new dataset; of an old one None or the same.
+        adjacency: For which neighbours; by default as opened, else its whole's, or "add-remove".
         slack: For ``ApproxDP``, the part of delta for the conversion, as for ``Filter``.
         rule: For ``ApproxDP`` without ``expected``, as for ``Filter``.
         expected: For ``ApproxDP``, a plan such as most releases will be; it binds nobody.
@@ -142,8 +135,7 @@ class Ledger:
         Those of ``hs.calibration.Filter``; Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and
         Filters", NIPS 2016 (epsilon); Haney, Shoemate, Tian, Vadhan, Vyrros, Xu and Zhang,
         "Concurrent Composition for Interactive Differential Privacy with Adaptive Privacy-Loss
-        Parameters", CCS 2023 (interactive mechanisms at the same time); McSherry, "Privacy
-        Integrated Queries", SIGMOD 2009, theorem 4 (blocks).
+        Parameters", CCS 2023; McSherry, "Privacy Integrated Queries", SIGMOD 2009, theorem 4.
 
     Example:
         >>> import hockeystick as hs
@@ -172,7 +164,7 @@ class Ledger:
         read_only: bool = False,
         timeout: float = 30.0,
     ) -> None:
-        self.dataset = entries.name("dataset", dataset)
+        self.dataset: str = entries.name("dataset", dataset)
         whole = None if within is None else entries.name("within", within)
         self._book = book_at(url, read_only=read_only, timeout=timeout, create=budget is not None)
         known = self._book.names() if budget is not None else [self.dataset]
@@ -211,11 +203,9 @@ class Ledger:
 
         Raises:
             BudgetExhausted: If a budget does not cover it; the history has the refusal.
-            ParameterError: If a dataset is not in the ledger, or the key was reserved before and is
-                not resumed, or stands for something else.
-            IncompatibleError: If the mechanism has no price in a budget's measure, is described
-                for other neighbours, or protects something else than what counts already; or the
-                key was committed or released.
+            ParameterError: If a dataset is unknown, or the key reserved before and not resumed.
+            IncompatibleError: If the mechanism has no price in a budget's measure, is for other
+                neighbours or protects something else; or the key was committed or released.
             LedgerError: If the ledger cannot be written.
         """
         charge = self.charging(by=by, note=note, also=also)
@@ -295,8 +285,7 @@ class Ledger:
     def price(self, *, delta: float | None = None, accountant: str = "auto") -> Answer:
         """Return the epsilon of all that counts, as ``hs.Accountant.epsilon`` of a plan has it.
 
-        Where releases were chosen as one went, only the budget is a guarantee. The delta is by
-        default that of an ``ApproxDP`` budget.
+        Of releases chosen as one went the budget is the guarantee; delta is by default its own.
         """
         budget = self._book.terms(self.dataset).budget
         at = budget.delta if delta is None and isinstance(budget, ApproxDP) else delta
@@ -310,8 +299,7 @@ class Ledger:
     def reprice(self, *, by: str | None = None, note: str = "", record: bool = True) -> Repricing:
         """Price all that counts by this library, and record by whom and why what has changed.
 
-        This alone makes recorded prices fall or rise; limits stay. With ``record=False`` it is only
-        shown what would change.
+        This alone changes recorded prices; limits stay. ``record=False`` only shows what would.
         """
         terms, database = self._book.terms(self.dataset), self._book.database
         who = {"by": entries.person(by), "note": entries.note(note)}
@@ -337,8 +325,7 @@ class Ledger:
 
         Hashes, sums, limits and what may follow what are checked anew. Whoever can write the
         database can also make a whole chain anew, or cut its end off: only a head that ``status``
-        showed before, and that was noted outside, tells. A LedgerError is raised where it cannot be
-        read at all.
+        showed before, and that was noted outside, tells. A LedgerError says that it is unreadable.
         """
         noted, terms = entries.head(head), self._book.terms(self.dataset)
         problems = self._book.database.complaints()
@@ -363,6 +350,14 @@ def datasets(
     """Return the names of the datasets of a ledger, sorted; arguments as those of ``Ledger``.
 
     With ``read_only=False`` older tables are brought up to this version.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(f"{folder}/ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     hs.ledger.datasets(f"{folder}/ledger.db")
+        ('census',)
     """
     return tuple(book_at(url, read_only=read_only, timeout=timeout, create=False).names())
 

@@ -73,10 +73,11 @@ class ReservedRun:
         charge = ledger.charging() if isinstance(ledger, Ledger) else ledger
         if not isinstance(charge, LedgerCharge):
             raise ParameterError("ledger", ledger, _A_LEDGER)
-        self._charge, self.key = charge, entries.name("key", key)
+        self._charge = charge
+        self.key: str = entries.name("key", key)
         if journal is not None and not isinstance(journal, str | os.PathLike):
             raise ParameterError("journal", journal, "the path of a file, or None")
-        self.journal = journal
+        self.journal: str | os.PathLike[str] | None = journal
         self._most = None if most is None else _validate.count("most", most, _MOST)
 
     def open(self, title: str, first: Callable[[int], Any], most: int, *earlier: str) -> CountedRun:
@@ -125,10 +126,13 @@ class CountedRun(ChargedRun):
         self, journal: Journal, reservation: Reservation, first: Callable[[int], Any], most: int
     ) -> None:
         super().__init__()
-        self._journal, self.reservation = journal, reservation
-        self._first, self.most = first, most
+        self._journal, self._first = journal, first
+        self.reservation: Reservation = reservation
+        self.most: int = most
         self._lock, self._over, self._left = Lock(), False, False
-        self.run, self.path, self.counted = journal.run, journal.path, journal.counted
+        self.run: str = journal.run
+        self.path: str | None = journal.path
+        self.counted: int = journal.counted
 
     def add(self, steps: int) -> None:
         """Count further steps, possibly none, or raise where the run is over."""

@@ -28,19 +28,10 @@ MECHANISMS: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(
     {name: kind for name, kind in _REGISTERED.items() if issubclass(kind, Mechanism)}
 )
 
-__all__ = [
-    "MECHANISMS",
-    "Algebra",
-    "Mechanism",
-    "Node",
-    "Plan",
-    "assumptions_of",
-    "evaluate",
-    "index",
-    "runs_of",
-    "schedules",
-    "tuning",
-]
+# The other rooms' own, which are no public names.
+_INTERNAL: Final = (Algebra, Node, assumptions_of, evaluate, runs_of)
+
+__all__ = ["MECHANISMS", "Mechanism", "Plan", "index", "schedules", "tuning"]
 __all__ += list(_REGISTERED)
 
 globals().update(_REGISTERED)

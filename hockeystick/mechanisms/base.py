@@ -164,7 +164,7 @@ class AnyAdjacency(Mechanism):
     """
 
     __slots__ = ()
-    adjacency = None
+    adjacency: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         set_fields(self)
@@ -344,7 +344,7 @@ class Repeated(Mechanism):
         Repeated(inner=Gaussian(noise_multiplier=2.0), count=30)
     """
 
-    rises_with = ("count",)
+    rises_with: ClassVar[tuple[str, ...]] = ("count",)
     inner: Mechanism
     count: int
 
@@ -432,5 +432,5 @@ def _as_declared(name: str, value: Any, kind: Any, declared: Mapping[str, Any]) 
         return _validate.choice(name, value, kind)
     if isinstance(value, kind):
         return value
-    usual = {bool: "True or False", Mechanism: A_MECHANISM}
+    usual = {bool: "True or False", str: "a text in quotes", Mechanism: A_MECHANISM}
     raise ParameterError(name, value, declared.get("allowed") or usual[kind])

@@ -10,11 +10,12 @@ taken for, holds with whatever the others state.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 
+Names: TypeAlias = tuple[str, ...]
 ONE_RECORD: Final = "one record"
 ONE_CLIENT: Final = "all that one client or party holds"
 

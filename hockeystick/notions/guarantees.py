@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final, Literal, Self, final
+from typing import Any, ClassVar, Final, Literal, Self, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
@@ -170,7 +170,7 @@ class PureDP(Notion):
         PureDP(epsilon=1.5)
     """
 
-    rises_with = ("epsilon",)
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float
 
     @property
@@ -243,7 +243,7 @@ class ApproxDP(Notion):
         (3, 1.1107337927389697e-05)-DP release
     """
 
-    rises_with = ("epsilon", "delta")
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon", "delta")
     epsilon: float
     delta: float
 
@@ -321,7 +321,7 @@ class GDP(Notion):
         GDP(mu=1.5)
     """
 
-    rises_with = ("mu",)
+    rises_with: ClassVar[tuple[str, ...]] = ("mu",)
     mu: float = field(metadata={"domain": MU})
 
     @property
@@ -422,7 +422,7 @@ class ZCDP(Notion):
         ZCDP(rho=4.5)
     """
 
-    rises_with = ("rho",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rho",)
     rho: float = field(metadata={"domain": RHO})
 
     @property
@@ -461,8 +461,8 @@ class TCDP(Notion):
         TCDP(rho=0.4, omega=25.0)
     """
 
-    rises_with = ("rho",)
-    falls_with = ("omega",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rho",)
+    falls_with: ClassVar[tuple[str, ...]] = ("omega",)
     rho: float = field(metadata={"domain": RHO})
     omega: float = field(metadata={"domain": OMEGA})
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 
 class _Context:
@@ -38,11 +38,9 @@ class _Context:
 mp: Final[Any] = _Context("mpmath.ctx_mp", "MPContext")
 iv: Final[Any] = _Context("mpmath.ctx_iv", "MPIntervalContext")
 
-if TYPE_CHECKING:
-    from mpmath import mpc as mpc
-    from mpmath import mpf as mpf
-else:
-    mpf = mpc = Any
+# Those of mpmath, which has no types.
+mpf: TypeAlias = Any
+mpc: TypeAlias = Any
 
 
 _TURN: Final = RLock()

@@ -42,7 +42,7 @@ class RowSpan:
     """
 
     def __init__(self, size: int) -> None:
-        self.work = 0
+        self.work: int = 0
         self._size = size
         self._rows: dict[int, Row] = {}
 

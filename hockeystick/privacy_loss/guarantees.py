@@ -25,7 +25,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 import numpy as np
 
@@ -260,7 +260,7 @@ class RenyiBoundLoss(PrivacyLoss):
         return math.inf
 
     # Bounds of divergences have no central limit.
-    clt_mu_squared = math.inf
+    clt_mu_squared: ClassVar[float] = math.inf
 
     def cgf_bounds(self, c: float) -> Ball:
         if c > self.largest_order:

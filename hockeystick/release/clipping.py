@@ -4,8 +4,7 @@ Whoever trains draws the batch and counts it. Gradients have a row for each exam
 alone; one without a finite length counts as 0, and no examples give pure noise. Under add-remove
 and zero-out a step is its ``mechanism``, of a batch: sums are of integers with exact noise, and
 what follows from them is post-processing. Clipping norms C are from 1e-24 to 1e24, noise
-multipliers up to ``2^21``, m is the expected size of a batch. A sum is to be divided by a public
-number.
+multipliers up to ``2^21``, m is a batch's expected size. A sum is to be divided by a public number.
 """
 
 from __future__ import annotations
@@ -105,8 +104,7 @@ def randomly_pruned_sum(
 
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
     keep in (0, 1]. What is clipped is what is kept. K is drawn without the gradients; pruning is no
-    privacy by itself (Wei et al., "Securing Distributed SGD against Gradient Leakage Threats",
-    2023, section 4.1).
+    privacy by itself (Wei et al., "Securing Distributed SGD", 2023, section 4.1).
     """
     rows, length, count = _pruned(mechanism, gradients, norm, keep)
     book(checked_charge(charge), mechanism)
@@ -272,8 +270,7 @@ class Clipping(ABC):
     ) -> tuple[Floats, Self]:
         """Return the noisy mean gradient of a batch, and the clipping of the next step.
 
-        Expected is the public m, at least 1e-24, never the size that was drawn. Gradients are as
-        long as in the step before.
+        Expected is the public m >= 1e-24, never the size drawn. Gradients keep their length.
         """
         rows = clipped_sum.gradient_rows("gradients", gradients)
         return self._step(rows, _validate.real("expected", expected, _EXPECTED), bits)

@@ -101,7 +101,8 @@ class Counter(ChargedRun, Generic[PlanT]):
         limit: int | None = None,
     ) -> None:
         super().__init__()
-        self.plan, self._closed, self._lock = plan, False, Lock()
+        self.plan: PlanT = plan
+        self._closed, self._lock = False, Lock()
         most = length_of(plan) if limit is None else limit
         if journal is None or isinstance(journal, str | os.PathLike):
             self._journal = Journal(journal, title, *earlier)
@@ -109,7 +110,8 @@ class Counter(ChargedRun, Generic[PlanT]):
             self._journal = journal.open(title, partial(first, plan), most, *earlier)
         else:
             raise ParameterError("journal", journal, _A_JOURNAL)
-        self.run, self._limit = self._journal.run, min(most, self._journal.most)
+        self.run: str = self._journal.run
+        self._limit = min(most, self._journal.most)
         self._counted = min(self._journal.counted, length_of(plan))
 
     @property
@@ -192,8 +194,11 @@ class Journal:
     __slots__ = ("__weakref__", "_file", "counted", "most", "path", "run")
 
     def __init__(self, path: str | os.PathLike[str] | None, title: str, *earlier: str) -> None:
-        self.run, self.counted, self.most = secrets.token_hex(16), 0, sys.maxsize
-        self.path = self._file = None
+        self.run: str = secrets.token_hex(16)
+        self.counted: int = 0
+        self.most: int = sys.maxsize
+        self.path: str | None = None
+        self._file: FileIO | None = None
         if path is None:
             return
         self.path, self._file = os.fspath(path), _files.locked(path, "journal", 0o600)

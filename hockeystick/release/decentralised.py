@@ -12,8 +12,7 @@ rounded, psi would contract. As it is off by at most e, ``|psi(a) - psi(b)| <= |
 a record moves it by at most ``c eta L + 2 e``. In the proof of amplification by iteration (see
 ``NoisyIterations``), the m steps that cover a record then cover ``c eta L + 2 m e``, in m equal
 parts as before: the first distance is at least such a part, and each later one falls by a part less
-2 e. So noise that is ``1 + 2 m e / (c eta L)`` times what the mechanism says gives what it
-guarantees.
+2 e. So ``1 + 2 m e / (c eta L)`` times the noise that the mechanism says gives what it guarantees.
 """
 
 from __future__ import annotations
@@ -386,9 +385,8 @@ def noisy_iterations(
     with an error, though the charge stays; clipping it would not be a contraction (Feldman,
     Mironov, Talwar and Thakurta, FOCS 2018, algorithm 1, PNSGD).
 
-    Start is chosen without the data, a row within the radius, that of the ball around 0 in which
-    models stay; ``gradient(model, t)`` is of the record of step t = 0, 1, ..., alone, and lipschitz
-    the bound L of its norm.
+    Start is chosen without the data, in the ball around 0 of that radius, where models stay;
+    ``gradient(model, t)`` is of the record of step t = 0, 1, ..., alone, of a norm <= lipschitz, L.
 
     Example:
         >>> import hockeystick as hs
@@ -411,8 +409,7 @@ def noisy_iterations(
 class WalkRun:
     """What a walk left behind, each part of it known to some of the parties only.
 
-    Step by step who had the model, whether that party's data were in it, and the model that it was
-    given; and the model after the last step.
+    By step who had the model, whether its data were in it, the model given; and the last model.
     """
 
     path: Integers

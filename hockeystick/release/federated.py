@@ -1,9 +1,8 @@
 """What makes federated training private: cohorts, noisy sums of clients, noisy steps of a client.
 
 Any engine may carry what is sent. Each run is made from the plan that is accounted, which decides
-who is drawn, how much noise is added and how often. A ``journal`` is a file that keeps the count of
-rounds, to go on with after a crash, or an ``hs.ledger.ReservedRun``, which reserves all rounds
-first. A run that is killed within a round has counted it.
+who is drawn, how much noise is added and how often. A ``journal`` is a file that counts rounds, a
+round that was killed too, or an ``hs.ledger.ReservedRun``, which reserves all rounds first.
 
 >>> import numpy as np
 >>> import hockeystick as hs
@@ -167,15 +166,12 @@ class ClientRounds(Counter[FedSDP]):
            clipped by ``noisy_sum``, which adds exact noise; a client that does not answer, or is
            refused, counts as 0, and none counts twice. An empty cohort releases noise alone.
         3. The divisor is the planned K, never who answered.
-        4. Rounds begin at most as often as planned, and are counted before anybody is asked, in the
-           journal first.
+        4. Rounds begin at most as often as planned, and are counted before anybody is asked.
 
-        Who is drawn, who answers, and why an answer is refused are for the server alone, unless the
-        plan's sampling is "revealed".
+        Who is drawn or answers, and why not, is the server's alone, unless sampling is "revealed".
 
-    The plan has finite noise, an update ``size`` numbers, where not each ``draw`` says it, and norm
-    is C. Noise is at the "server", or at the "clients" with sampling "revealed" or a plan in which
-    all take part.
+    The plan has finite noise, an update ``size`` numbers, where no ``draw`` says it; norm is C.
+    Noise is at the "server", or at the "clients" where sampling is "revealed" or all take part.
     """
 
     __slots__ = ("_bits", "_norm", "_size", "noise_at")
@@ -190,7 +186,7 @@ class ClientRounds(Counter[FedSDP]):
         journal: str | os.PathLike[str] | OpensJournal | None = None,
         bits: Bits = secret_bits,
     ) -> None:
-        self.noise_at = _validate.one_of("noise_at", noise_at, ("server", "clients"))
+        self.noise_at: str = _validate.one_of("noise_at", noise_at, ("server", "clients"))
         _check_plan(plan, at_clients=self.noise_at == "clients")
         self._size = None if size is None else _validate.count("size", size, POSITIVE)
         self._norm, self._bits = norm, bits
@@ -322,8 +318,7 @@ class ClientTraining(Counter[Any]):
     accounts for: batches have exactly the plan's distribution, one record moves a sum by at most C
     (2 C where it changes), the noise is exact and has the plan's z of that round, there are as many
     steps as it says, and no round runs twice: rounds are counted before the first record is read.
-    ``draw_clients`` says who takes part; with sampling "poisson" every client does, and draws each
-    record with the rate (K/N)(B/n).
+    ``draw_clients`` says who takes part; if "poisson" all do, and draw records at rate (K/N)(B/n).
 
     The client has a place, where a ``PriFedSync`` lists its clients, a journal of its own, and so
     many records: with fixed-size batches at least the plan's number, for ``PriFedSync`` exactly.
@@ -386,8 +381,7 @@ class ClientTraining(Counter[Any]):
     ) -> Floats:
         """Run one round's local steps, and return the model that the client may send.
 
-        ``IncompatibleError`` says that the round has begun before, is beyond the plan's, or belongs
-        to another process's run.
+        ``IncompatibleError`` says that the round has begun, is no round, or another process's.
 
         Weights are the model to start from, which knows of the client's records only what it sent
         before; gradients returns a row for each of the records at the places given, computed from
@@ -500,8 +494,7 @@ def sanitized(
 def lloyd_step(points: Any, centers: Any) -> tuple[Floats, Integers]:
     """Return the centers after one step of Lloyd's algorithm, and each point's center before it.
 
-    Each point goes to the nearest of one or more centers, the first of those alike; a center
-    without points stays where it is (Lloyd 1982).
+    Each point goes to the nearest center, the first of those alike; one without points stays.
 
     Example:
         >>> from hockeystick.release.federated import lloyd_step

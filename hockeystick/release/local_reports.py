@@ -196,7 +196,13 @@ def unary_reports(
 
 
 def unary_frequencies(mechanism: UnaryEncoding, reports: Any) -> Floats:
-    """Return ``h = (c/n - q) / (p - q)`` for each category."""
+    """Return ``h = (c/n - q) / (p - q)`` for each category.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.unary_frequencies(hs.mechanisms.UnaryEncoding(4), [[True, False]]).round(3)
+        array([ 1.157, -0.157])
+    """
     own = LocalReports.of(of_kind(mechanism, UnaryEncoding))
     return own.frequencies(_bit_rows(reports).mean(axis=0))
 
@@ -206,6 +212,11 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
 
     ``e^(epsilon/2) / (n (e^(epsilon/2) - 1)^2)`` for the symmetric encoding, and
     ``4 e^epsilon / (n (e^epsilon - 1)^2) + h/n`` for the optimized one.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> f"{hs.release.unary_error(hs.mechanisms.UnaryEncoding(4), users=100, share=0.5):.6f}"
+        '0.001810'
     """
     return LocalReports.of(of_kind(mechanism, UnaryEncoding)).error(users, share)
 
@@ -213,9 +224,8 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
 def rappor_filters(mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0) -> Bools:
     """Return the Bloom filter of each value, a text or an integer: at most k of m bits are set.
 
-    Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` for each j of the k hashes; an integer counts
-    as the text of its digits. There is no noise: a filter tells its value. k is at most 10,000, m
-    from 1 to 2^20, the cohort from 0 to 2^32.
+    Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` for each j of the k <= 10,000 hashes, without
+    noise; an integer counts as its digits. m is from 1 to 2^20, the cohort from 0 to 2^32.
     """
     hashes = of_kind(mechanism, RAPPOR).hashes
     if hashes > _MOST_HASHES:
@@ -239,9 +249,8 @@ def rappor_reports(
 ) -> Bools:
     """Return the permanent randomized response of each user: a Bloom filter of m bits with noise.
 
-    Each bit of ``rappor_filters`` is replaced by a fair coin with probability f. A user who reports
-    one value again sends the same report, or ``rappor_again`` of it; noise drawn anew is another
-    run of the mechanism.
+    Each bit of ``rappor_filters`` is replaced by a fair coin with probability f. A user reports one
+    value again by the same report, or ``rappor_again`` of it; fresh noise is another run.
     """
     filters = rappor_filters(mechanism, values, size, cohort=cohort)
     return _flipped(filters, largest_reading(mechanism.flip), bits)
@@ -271,7 +280,13 @@ def rappor_again(
 
 
 def rappor_shares(mechanism: RAPPOR, reports: Any) -> Floats:
-    """Return ``(c/n - f/2) / (1 - f)`` for each bit."""
+    """Return ``(c/n - f/2) / (1 - f)`` for each bit.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.rappor_shares(hs.mechanisms.RAPPOR(0.5, 2), [[True, False]]).tolist()
+        [1.5, -0.5]
+    """
     own = LocalReports.of(of_kind(mechanism, RAPPOR))
     return own.frequencies(_bit_rows(reports).mean(axis=0))
 
@@ -279,8 +294,7 @@ def rappor_shares(mechanism: RAPPOR, reports: Any) -> Floats:
 def rappor_frequencies(mechanism: RAPPOR, reports: Any, values: Any, *, cohort: int = 0) -> Floats:
     """Return estimates of the share of users who hold each of some values, by least squares.
 
-    The h that brings ``X h`` nearest to ``rappor_shares``, X with a candidate's filter in each
-    column; these have to be linearly independent.
+    ``X h`` is nearest to ``rappor_shares``; X's columns are independent: the candidates' filters.
     """
     shares = rappor_shares(mechanism, reports)
     design = _design(mechanism, values, shares.size, cohort)

@@ -138,9 +138,8 @@ def above_threshold(
 
     It ends with the first that is: the first i for which ``answer_i + S b Z_i >= threshold + S a
     Z`` of real numbers, a and b the mechanism's finite threshold and query scales, and its noises,
-    all fresh. It is charged once, here, whatever the number of queries, which may be chosen as the
-    outcomes come in (Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017: variants that are not
-    private).
+    all fresh. It is charged once, here, whatever the number of queries, which may follow outcomes
+    (Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017: variants that are not private).
 
     The threshold is a finite number, which does not depend on the data; S is as for
     ``exponential``, of the answers.
@@ -265,9 +264,8 @@ def users_by_partition(
 ) -> dict[_Key, int]:
     """Return the number of users of each partition, each user counted in at most k of them.
 
-    Pairs are of a user and a partition, any number of times each; of more than ``partitions`` k
-    different ones of a user any k are equally likely. The numbers are private: they are for
-    ``partition_selection``, not for anybody to see.
+    Pairs are of a user and a partition, also repeated; of a user's more than ``partitions`` k any k
+    are equally likely. The numbers are private: they are for ``partition_selection`` alone.
     """
     most = _validate.count("partitions", partitions, POSITIVE)
     counts: dict[_Key, int] = {}
@@ -335,9 +333,8 @@ def grid_search(
     All runs together cost ``mechanism ** k`` for k candidates, whoever sees them; they are charged
     before the first begins. Of equal scores the first is the best; nan is the worst.
 
-    The mechanism is what one run costs, its score on private data included; candidates are chosen
-    without looking at the data; run trains with one and returns its output and its score, the
-    larger the better.
+    The mechanism is what one run costs, its score on private data included; candidates do not
+    depend on the data; run trains with one and returns its output and its score, best the largest.
 
     Example:
         >>> import hockeystick as hs
@@ -367,8 +364,7 @@ def random_search(
     All else is as for ``grid_search``; runs have to be independent. None where no run was drawn.
     **Nothing of the other runs, and not their number, may be shown** to those who see what is
     released: no progress, no log, no time, and no error, which no theorem covers. Where data can
-    make a run fail, return a fixed output with the score nan (Papernot and Steinke, ICLR 2022; Liu
-    and Talwar, STOC 2019).
+    make a run fail, return a fixed output with the score nan (Papernot and Steinke, ICLR 2022).
     """
     own = of_kind(mechanism, RandomStopping)
     known = _checked_search(candidates, run)

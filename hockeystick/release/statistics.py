@@ -6,8 +6,7 @@ or d; 0 by default, or what another release found, which is charged there) and c
 at least 1e-24, or the number of rows where it is public (zero-out, replace-one), or a noisy count;
 ``IncompatibleError`` says that nothing says what to divide by, or that two things do.
 
-All is exact: clipped rows are integers, their sums and products are exact, and for integers
-``k + round(N) = round(k + N)``.
+All is exact: clipped rows are integers, and ``k + round(N) = round(k + N)`` for integers k.
 """
 
 from __future__ import annotations
@@ -109,9 +108,7 @@ def mean(
 
     One record moves the sum by at most ``S = C`` in L2 under add-remove and zero-out, and by ``S =
     2C`` under replace-one. A ``JointGaussian`` of two multipliers ``(z, z_n)`` releases n too,
-    under add-remove, as ``max(1, n + round(N(0, z_n^2)))`` (Galli, "Sense and Sensitivity: Data
-    Utility and User Privacy in Differentially Private Machine Learning", PhD thesis, Scuola Normale
-    Superiore, chapter 1).
+    under add-remove, as ``max(1, n + round(N(0, z_n^2)))`` (Galli, PhD thesis, SNS, chapter 1).
 
     Example:
         >>> import hockeystick as hs
@@ -365,8 +362,7 @@ class GroupFairness:
     def count(predictions: Any, labels: Any, groups: Any, number: int | None = None) -> Integers:
         """Return the records by group, label and prediction, of shape (groups, 2, 2).
 
-        Predictions and labels are 0 or 1, groups integers from 0 to number - 1; by default, to the
-        largest that occurs, a fact about the records.
+        Predictions and labels are 0 or 1, groups integers from 0 below number (the largest plus 1).
         """
         given = {"predictions": predictions, "labels": labels, "groups": groups}
         rows = {name: _row(name, values) for name, values in given.items()}

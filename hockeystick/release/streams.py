@@ -205,8 +205,8 @@ def matrix_factorization(
     with ``C^-1 Z`` in integers, and after t rows the sum of these is returned by ``add``. S is how
     far one participant moves a row, in the rounds that they take part in; who does when is the
     caller's. The module has the proof. Rounding adds at most ``2^-16`` of the noise where the grid
-    has room for it. What is kept is secret: whoever sees it can take the noise off what was
-    released (Denisov, McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022).
+    has room for it. What is kept is secret: it takes the noise off what was released (Denisov,
+    McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022).
     """
     return CorrelatedSums(of_kind(mechanism, MatrixFactorization), size, sensitivity, charge, bits)
 
@@ -312,7 +312,8 @@ class CorrelatedNoise:
             self._next = _in_floats(strategy, encoder.rounds)
         except (OverflowError, ZeroDivisionError):
             raise ParameterError("encoder", encoder, _AN_ENCODER) from None
-        self.encoder, self.rows = encoder, 0
+        self.encoder: Encoder = encoder
+        self.rows: int = 0
         self._shape: tuple[int, ...] | None = None
 
     def next(self, fresh: _Array) -> _Array:

@@ -58,6 +58,15 @@ def verify(text: str) -> Verdict:
 
     Raises:
         AnswerError: If the text is no answer of a known form.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> import json
+        >>> from hockeystick.verifier import verify
+        >>> plan = hs.Gaussian(2.0)
+        >>> told = hs.answers.document(hs.epsilon(plan, delta=1e-5), plan)
+        >>> verify(json.dumps(told)).status
+        'verified'
     """
     bits = ctx.prec
     try:

@@ -14,7 +14,7 @@ Fields: TypeAlias = Mapping[str, Any]
 
 MOST: Final = 10**300
 _DECIMAL: Final = re.compile(r"\d{1,20}(\.\d{1,400})?(e[+-]?\d{1,4})?", re.ASCII)
-WORDS: Final = {
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "adjacency": ("add-remove", "replace-one", "zero-out"),
     "clipping": ("individual", "batch"),
 }

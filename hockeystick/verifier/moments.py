@@ -118,10 +118,16 @@ class SampledGaussian:
     def __init__(
         self, rate: Fraction, noise: Fraction, way: str, start: Ball | None = None
     ) -> None:
-        self.q, self.s, self.way, self.start = ball(rate), ball(noise), way, start
-        self.inverse, self.shift, self.log_q = 1 / self.s, 1 / (2 * self.s**2), self.q.log()
-        self.log_odds, self.against = (self.q / (1 - self.q)).log(), (1 - self.q) / self.q
-        self.log_norm = (2 * arb.pi()).log() / 2
+        self.q: Ball = ball(rate)
+        self.s: Ball = ball(noise)
+        self.way: str = way
+        self.start: Ball | None = start
+        self.inverse: Ball = 1 / self.s
+        self.shift: Ball = 1 / (2 * self.s**2)
+        self.log_q: Ball = self.q.log()
+        self.log_odds: Ball = (self.q / (1 - self.q)).log()
+        self.against: Ball = (1 - self.q) / self.q
+        self.log_norm: Ball = (2 * arb.pi()).log() / 2
 
     def log_w(self, x: Ball, sure: bool) -> Ball:
         """Return ln w, continued from the real axis to all x but those above and below a zero of w.
@@ -240,7 +246,9 @@ class SampledLaplace:
     """Laplace noise in [0, 1]: ``w = 1 - q + q e^{(2x-1)/b}``, ``p = e^{-x/b}/2b``."""
 
     def __init__(self, rate: Fraction, scale: Fraction, way: str) -> None:
-        self.q, self.b, self.way = ball(rate), ball(scale), way
+        self.q: Ball = ball(rate)
+        self.b: Ball = ball(scale)
+        self.way: str = way
 
     def at(self, x: Ball) -> tuple[Ball, Ball]:
         """Return the logarithm of the density, and the loss; Im L is as with Gaussian noise."""
@@ -282,7 +290,8 @@ class Quadrature:
     """Nodes of x for the M and the B of a loss, with a bound of their error for all z of a box."""
 
     def __init__(self, loss: DensityLoss, box: Box, bits: float) -> None:
-        self.atoms, self.error = AtomicLoss(loss.atoms), arb(0)
+        self.atoms: AtomicLoss = AtomicLoss(loss.atoms)
+        self.error: Ball = arb(0)
         self.nodes: list[tuple[Ball, Ball, Ball]] = []
         for density in loss.densities:
             self.add(density, box, bits + 3)

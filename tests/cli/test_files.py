@@ -19,7 +19,9 @@ def test_a_file_says_what_it_means_or_what_is_wrong(run: Run, write: Write) -> N
     assert [one["well_formed"] for one in (broken, fine, open_, missing)] == [0, 1, 1, 0]
     assert (broken["lines"], fine["lines"]) == ([2], [])
     assert open_["meaning"] == ["scale is left out: hockeystick solve finds it"]
-    assert missing["problems"] == ["the file cannot be read: No such file or directory"]
+    assert missing["problems"] == [
+        "the file 'nowhere.toml' cannot be read: No such file or directory"
+    ]
     assert f"{path}: wrong\n  a plan file must be valid TOML" in run("check", path).out
 
 

@@ -34,7 +34,7 @@ WRONG = [
     (f"{AT} steps=9", "steps is given twice; give it once"),
     (f"{AT} --delta 1e-6", "--delta is given twice"),
     (f"{AT} epoch=3", "unknown key DPSGD.epoch (did you mean 'epochs'?)"),
-    ("epsilon ./Laplace(2) --delta 0.1", "./Laplace(2): the file cannot be read: No such"),
+    ("epsilon ./Laplace(2) --delta 0.1", "the file './Laplace(2)' cannot be read: No such"),
     ("epsilon 'Laplace(2)' --group 0", "group must be an integer from 1 to 10^15; got 0"),
     ("epsilon 'Exponential(1)' --group 2 --delta 0.1", "no mechanism is known"),
     # Records that take turns are not on the same samples.

@@ -7,8 +7,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.errors import PlanFileError
-from hockeystick.io import parse, parse_plan
-from hockeystick.io.call_text import is_call_text
+from hockeystick.io import parse_plan
+from hockeystick.io.call_text import is_call_text, parse
 from hockeystick.io.codec import RELEASES
 from tests.examples import documented, made
 
@@ -95,10 +95,8 @@ UNKNOWN = "unknown mechanism or notion "
         ("Gaussian(4) @ 3", "parts[1] must be a mechanism; got 3"),
         ("2 / 3", "this is no mechanism"),
         ("Laplace(sqrt(2))", "unknown scale 'sqrt'"),
-        ("Repeated(" * 30 + "Laplace(1)" + ", 2)" * 30, "nested at most 16 deep"),
         ("Laplace(" + "[" * 30 + "]" * 30 + ")", "Laplace.scale must be a number >= 0 or inf"),
         ("(" * 30 + "Laplace(1)" + ")**2" * 30, "nested at most 16 deep"),
-        ("Laplace(" + "-" * 9000 + "1)", "this is no plan"),
         ("Laplace(1" + "/1" * 900 + ")", "this is no plan"),
         ("Laplace(-None)", "'-None' may not stand here"),
         ("Laplace(" + "1" * 11_000 + ")", "at most 10000 characters"),

@@ -115,7 +115,6 @@ FILES = [
         "[[release]]\nmechanism = 'Gauss'",
         "unknown release[0].mechanism 'Gauss' (did you mean 'Gaus",
     ),
-    ("[[release]]\nmechanism = 'FDP'", "unknown release[0].mechanism 'FDP'; hockeystick init"),
     ("[[release]]\nmechanism = 'Skellam'", "release[0] needs variance"),
     (FACTORIZATION + "encoder = 'x'", "release[0].encoder must be an Encoder"),
     (ENCODER, "unknown release[0].encoder.kind None; must be one of tree, "),

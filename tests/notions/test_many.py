@@ -1,5 +1,6 @@
 """Parallel composition, groups and metric privacy."""
 
+import dataclasses
 import math
 from fractions import Fraction
 from itertools import pairwise
@@ -30,7 +31,7 @@ CASES = [
 
 
 def numbers(notion: hs.notions.Notion) -> Any:
-    fields = [getattr(notion, name) for name in type(notion).__dataclass_fields__]
+    fields = [getattr(notion, one.name) for one in dataclasses.fields(notion)]
     return np.hstack([np.ravel(np.array(one, dtype=float)) for one in fields if one is not None])
 
 

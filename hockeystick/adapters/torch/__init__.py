@@ -11,8 +11,8 @@ try:
     from hockeystick.adapters.torch._loop import Private
     from hockeystick.adapters.torch._making import make_correlated, make_private
     from hockeystick.release.clipping import Clip, Constant, Online, Quantile
-except ModuleNotFoundError as error:
-    raise missing(error, "torch", "torch") from error
+except ModuleNotFoundError as _error:
+    raise missing(_error, "torch", "torch") from _error
 
 __all__ = [
     "Batch",

@@ -316,9 +316,13 @@ _LOST: Final = "the processes of this loop have lost one another: start all of t
 class Processes:
     """All of torch's default process group, or this one where there is no group."""
 
+    rank: int
+    size: int
+
     def __init__(self) -> None:
         self.rank, self.size = _place()
-        self.first, self._lost, self._process = self.rank == 0, False, os.getpid()
+        self.first: bool = self.rank == 0
+        self._lost, self._process = False, os.getpid()
         by_torchrun = distributed.is_available() and distributed.is_torchelastic_launched()
         if self.size == 1 and by_torchrun and int(os.environ["WORLD_SIZE"]) > 1:
             raise IncompatibleError(

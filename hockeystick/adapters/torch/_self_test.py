@@ -33,9 +33,9 @@ _LOOKED_AT: Final = 10_000
 class PrivateReplay:
     """The replays of one private loop, which stays as it is; made by ``Private.as_replay``."""
 
-    precision = 2.0**-24
-    slack = 1e-4
-    assumptions = (
+    precision: float = 2.0**-24
+    slack: float = 1e-4
+    assumptions: tuple[str, ...] = (
         "Layers without buffers are in eval mode in replays: what they draw in training, as "
         "dropout does, is not looked at. What examples draw is the same in all replays.",
     )
@@ -54,7 +54,8 @@ class PrivateReplay:
             module.training = module.training and bool(module._buffers)
         self._again, self._train, self._dataset = again, train, dataset
         self._seed, self._clip = private._seed, private._clip
-        self.plan, self.examples = plan, len(dataset)
+        self.plan: hs.DPSGD = plan
+        self.examples: int = len(dataset)
         own = [(f"canary {place}", one) for place, one in enumerate(canaries)]
         self._far = [*_far_off(dataset[0]), *own]
         self.blocks: tuple[tuple[str, int], ...] = ()

@@ -218,16 +218,17 @@ class PlainLoop(Replay):
     ) -> None:
         if not isinstance(plan, DPSGD):
             raise ParameterError("plan", plan, "an hs.DPSGD")
-        self.plan, self._data = plan, np.asarray(data)
+        self.plan: DPSGD = plan
+        self._data = np.asarray(data)
         if self._data.ndim < 1 or len(self._data) < 2:
             raise ParameterError("data", data, "an array with a row for each of 2 records or more")
-        self.examples = len(self._data)
+        self.examples: int = len(self._data)
         self._release, self._draw = release, draw
         clipped = _validate.real("norm", norm, _POSITIVE)
         self._unit = clipped / _validate.real("divisor", divisor, _POSITIVE)
-        self.precision = _validate.real("precision", precision, _POSITIVE)
-        self.slack = _validate.real("slack", slack, _POSITIVE)
-        self.assumptions = (
+        self.precision: float = _validate.real("precision", precision, _POSITIVE)
+        self.slack: float = _validate.real("slack", slack, _POSITIVE)
+        self.assumptions: tuple[str, ...] = (
             "The functions are what the loop does in each step; what it keeps between steps is not "
             "seen.",
         )

@@ -43,16 +43,14 @@ def record(
         found = |released(D) - released(D')| / unit,    allowed = 1 clipping norm (2 if replaced).
 
     Then the loop runs by its own random numbers: the difference of two runs' noise, over sqrt(2),
-    must be normal with the plan's noise multiplier as its deviation, and the batches must be those
-    of the plan's sampling.
+    must be normal with the plan's noise multiplier, and the batches those of the plan's sampling.
 
     Guarantees:
         A loop that keeps all rules has no violation with a probability of at least ``confidence``.
         A violation whose ``certain`` is true is beyond rounding, and no chance explains it. No
         violation is no proof of privacy: few records, batches and steps were looked at.
 
-    More noise than claimed, records that are drawn less often than the plan says, and constant
-    divisors are no violations.
+    More noise or rarer draws of a record than claimed, and constant divisors, are no violations.
 
     Args:
         loop: A ``Replay``, as ``PlainLoop`` is; or what has a method ``as_replay`` that returns

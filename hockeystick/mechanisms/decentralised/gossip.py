@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 
 import numpy as np
 
@@ -83,9 +83,9 @@ class GossipAveraging(Mechanism):
         True
     """
 
-    falls_with = ("noise_multiplier",)
-    rises_with = ("rounds",)
-    unordered = ("party",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rounds",)
+    unordered: ClassVar[tuple[str, ...]] = ("party",)
     noise_multiplier: float
     graph: Graph = field(metadata={"allowed": A_GRAPH})
     rounds: int = field(metadata={"domain": whole_numbers("T", 0, (1, 100))})
@@ -279,7 +279,7 @@ class GOPA(Mechanism):
         0.946278
     """
 
-    falls_with = ("noise_multiplier", "pairwise_multiplier")
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier", "pairwise_multiplier")
     noise_multiplier: float
     pairwise_multiplier: float = field(metadata={"domain": _PAIRWISE})
     graph: Graph = field(metadata={"allowed": A_GRAPH})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
@@ -113,16 +113,16 @@ class NoisyIterations(Mechanism):
         0.020524550675
     """
 
-    rises_with = ("position",)
-    falls_with = ("noise_multiplier", "steps")
-    unordered = ("step_size", "smoothness")
+    rises_with: ClassVar[tuple[str, ...]] = ("position",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier", "steps")
+    unordered: ClassVar[tuple[str, ...]] = ("step_size", "smoothness")
     noise_multiplier: float
     steps: int
     position: int | None = field(metadata={"domain": whole_numbers("t", 1, (1, 1000))})
     step_size: float = field(metadata=_POSITIVE)
     smoothness: float = field(metadata=_POSITIVE)
     adjacency: Adjacency = Adjacency.REPLACE_ONE
-    scope = (Fact("unit", ONE_RECORD),)
+    scope: ClassVar[tuple[Fact, ...]] = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,
@@ -238,8 +238,8 @@ class TokenWalk(Mechanism):
         True
     """
 
-    falls_with = ("noise_multiplier", "parties", "distance")
-    unordered = ("step_size", "smoothness")
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier", "parties", "distance")
+    unordered: ClassVar[tuple[str, ...]] = ("step_size", "smoothness")
     noise_multiplier: float
     parties: int = field(metadata={"domain": whole_numbers("n", 2, (10, 10_000))})
     topology: str

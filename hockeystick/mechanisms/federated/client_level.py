@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 from hockeystick._validate import WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
@@ -170,8 +170,8 @@ class FedSDP(Plan):
         epsilon = 0.615679 at delta = 1e-05 (proven in [0.6156..., 0.6156...]; contour, add-remove)
     """
 
-    rises_with = ("clients_per_round", "rounds")
-    falls_with = ("noise_multiplier", "total_clients")
+    rises_with: ClassVar[tuple[str, ...]] = ("clients_per_round", "rounds")
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier", "total_clients")
     noise_multiplier: float
     total_clients: int = field(metadata={"domain": CLIENTS})
     clients_per_round: int = field(metadata={"domain": DRAWN})
@@ -179,7 +179,7 @@ class FedSDP(Plan):
     sampling: ClientSampling
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     unit = Unit.CLIENT
-    scope = (Fact("unit", ONE_CLIENT),)
+    scope: ClassVar[tuple[Fact, ...]] = (Fact("unit", ONE_CLIENT),)
 
     def __init__(
         self,
@@ -338,14 +338,14 @@ class LocalTraining(Plan):
         fixed-size-subsampled Gaussian (noise multiplier 1, 16 of 600, replace-one) x 38
     """
 
-    rises_with = ("batch_size", "local_steps")
-    falls_with = ("examples", "noise_multiplier")
+    rises_with: ClassVar[tuple[str, ...]] = ("batch_size", "local_steps")
+    falls_with: ClassVar[tuple[str, ...]] = ("examples", "noise_multiplier")
     examples: int
     batch_size: int
     noise_multiplier: float
     local_steps: int = field(metadata={"domain": whole_numbers("K", 0, (1, 1000))})
     adjacency = Adjacency.REPLACE_ONE
-    scope = (Fact("unit", ONE_RECORD),)
+    scope: ClassVar[tuple[Fact, ...]] = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self, *, examples: float, batch_size: float, noise_multiplier: float, local_steps: float

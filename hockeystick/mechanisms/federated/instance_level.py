@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from hockeystick.mechanisms.federated.client_level import (
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import Clipping, PoissonSubsampled
-from hockeystick.mechanisms.scope import ONE_RECORD, Fact
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact, Names
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics.numerals import plain
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 class LocalSteps(Plan):
     """Rounds in which each sampled client runs several noisy steps; protected is one record."""
 
-    rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
-    falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
+    rises_with: ClassVar[Names] = ("clients_per_round", "batch_size", "local_steps", "rounds")
+    falls_with: ClassVar[Names] = ("noise_multiplier", "total_clients", "examples_per_client")
     noise_multiplier: float
     total_clients: int = field(metadata={"domain": CLIENTS})
     clients_per_round: int = field(metadata={"domain": DRAWN})
@@ -59,7 +59,7 @@ class LocalSteps(Plan):
     sampling: RecordSampling
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     unit = Unit.INSTANCE
-    scope = (Fact("unit", ONE_RECORD),)
+    scope: ClassVar[tuple[Fact, ...]] = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, WordEnum, whole_numbers
@@ -94,12 +94,12 @@ class PriFedSync(Plan):
         True
     """
 
-    rises_with = ("rounds", "client_rate")
+    rises_with: ClassVar[tuple[str, ...]] = ("rounds", "client_rate")
     clients: LocalTraining | tuple[LocalTraining, ...]
     rounds: int = field(metadata={"domain": whole_numbers("R", 0, (1, 10_000))})
     client_rate: float = field(default=1.0, metadata={"domain": _RATE})
     adjacency = Adjacency.REPLACE_ONE
-    scope = (Fact("unit", ONE_RECORD),)
+    scope: ClassVar[tuple[Fact, ...]] = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,
@@ -222,13 +222,13 @@ class FederatedClustering(AnyAdjacency, Plan):
         0.400000
     """
 
-    rises_with = ("dimension", "radius", "rounds")
-    falls_with = ("noise_multiplier",)
+    rises_with: ClassVar[tuple[str, ...]] = ("dimension", "radius", "rounds")
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
     dimension: int = field(metadata={"domain": DIMENSION})
     radius: float = field(metadata={"domain": _RADIUS, "besides": _PUBLIC})
     rounds: int = field(metadata={"domain": whole_numbers("T", 0, (1, 1000))})
-    scope = (EVERYBODY_REPORTS,)
+    scope: ClassVar[tuple[Fact, ...]] = (EVERYBODY_REPORTS,)
 
     @property
     def noise(self) -> MultivariateLaplace:

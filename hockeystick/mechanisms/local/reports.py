@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, registered, set_fields
-from hockeystick.mechanisms.scope import EVERYBODY_REPORTS
+from hockeystick.mechanisms.scope import EVERYBODY_REPORTS, Fact
 from hockeystick.numerics.numerals import plain
 
 
@@ -43,11 +43,11 @@ class RandomizedResponse(AnyAdjacency):
         0.091272814003
     """
 
-    rises_with = ("epsilon",)
-    falls_with = ("categories",)
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon",)
+    falls_with: ClassVar[tuple[str, ...]] = ("categories",)
     epsilon: float
     categories: int = field(default=2, metadata={"domain": whole_numbers("K", 2, (2, 1000))})
-    scope = (EVERYBODY_REPORTS,)
+    scope: ClassVar[tuple[Fact, ...]] = (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -106,10 +106,10 @@ class UnaryEncoding(AnyAdjacency):
         0.143824568322
     """
 
-    rises_with = ("epsilon",)
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float
     kind: Encoding = Encoding.SYMMETRIC
-    scope = (EVERYBODY_REPORTS,)
+    scope: ClassVar[tuple[Fact, ...]] = (EVERYBODY_REPORTS,)
 
     def __init__(self, epsilon: float, kind: Encoding | str = Encoding.SYMMETRIC) -> None:
         set_fields(self, locals())
@@ -154,11 +154,11 @@ class RAPPOR(AnyAdjacency):
         0.103132226433
     """
 
-    rises_with = ("hashes",)
-    falls_with = ("flip",)
+    rises_with: ClassVar[tuple[str, ...]] = ("hashes",)
+    falls_with: ClassVar[tuple[str, ...]] = ("flip",)
     flip: float = field(metadata={"domain": Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))})
     hashes: int = field(metadata={"domain": whole_numbers("k", 1, (1, 8))})
-    scope = (EVERYBODY_REPORTS,)
+    scope: ClassVar[tuple[Fact, ...]] = (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -255,7 +255,7 @@ class ShuffledReports(Mechanism):
         between 0.1170 and 0.1171
     """
 
-    falls_with = ("users",)
+    falls_with: ClassVar[tuple[str, ...]] = ("users",)
     randomizer: Mechanism = field(metadata={"allowed": _RANDOMIZER})
     users: int = field(metadata={"domain": whole_numbers("n", 1, (100, 10**7))})
     adjacency = Adjacency.REPLACE_ONE

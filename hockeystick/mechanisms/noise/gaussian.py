@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick._validate import PARAMETERS, Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
@@ -42,7 +42,7 @@ class Gaussian(AnyAdjacency):
         Gaussian(noise_multiplier=1.1)
     """
 
-    falls_with = ("noise_multiplier",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
 
     @property
@@ -156,8 +156,8 @@ class PrivateCovariance(Mechanism):
         epsilon = 1.06071 at delta = 1e-06 (proven in [1.060..., 1.060...]; closed-form, add-remove)
     """
 
-    rises_with = ("columns",)
-    falls_with = ("noise_multiplier",)
+    rises_with: ClassVar[tuple[str, ...]] = ("columns",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
     columns: int = field(metadata={"domain": whole_numbers("d", 1, (2, 1000))})
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -230,7 +230,7 @@ class GaussianMixture(Mechanism):
         Gaussian with random sensitivity (noise multiplier 2, 0 at 0.9, 1 at 0.09, 2 at 0.01)
     """
 
-    falls_with = ("noise_multiplier",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
     sensitivities: tuple[float, ...] = field(metadata={"domain": _SENSITIVITY})
     probabilities: tuple[float, ...] = field(metadata={"domain": _PROBABILITY})
@@ -308,8 +308,8 @@ class SinhNormal(AnyAdjacency):
         0.003370163333
     """
 
-    rises_with = ("rho",)
-    falls_with = ("width",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rho",)
+    falls_with: ClassVar[tuple[str, ...]] = ("width",)
     rho: float = field(metadata={"domain": _RHO})
     width: float = field(metadata={"domain": _WIDTH})
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 from hockeystick._validate import MAX_COUNT, Domain, whole_numbers
 from hockeystick.errors import NoGroupFormError
@@ -92,8 +92,8 @@ class DiscreteGaussian(_IntegerNoise):
         0.00724877684595
     """
 
-    rises_with = ("sensitivity",)
-    falls_with = ("sigma",)
+    rises_with: ClassVar[tuple[str, ...]] = ("sensitivity",)
+    falls_with: ClassVar[tuple[str, ...]] = ("sigma",)
     _noise = ("discrete Gaussian", "sigma")
     sigma: float = field(metadata={"domain": _SIGMA})
     sensitivity: int = field(default=1, metadata=_SENSITIVITY)
@@ -129,8 +129,8 @@ class DiscreteLaplace(_IntegerNoise):
         discrete Laplace (scale 5, sensitivity 3) x 2
     """
 
-    rises_with = ("sensitivity",)
-    falls_with = ("scale",)
+    rises_with: ClassVar[tuple[str, ...]] = ("sensitivity",)
+    falls_with: ClassVar[tuple[str, ...]] = ("scale",)
     _noise = ("discrete Laplace", "scale")
     scale: float
     sensitivity: int = field(default=1, metadata=_SENSITIVITY)
@@ -168,8 +168,8 @@ class Skellam(_IntegerNoise):
         Skellam (variance 100)
     """
 
-    rises_with = ("sensitivity",)
-    falls_with = ("variance",)
+    rises_with: ClassVar[tuple[str, ...]] = ("sensitivity",)
+    falls_with: ClassVar[tuple[str, ...]] = ("variance",)
     _noise = ("Skellam", "variance")
     variance: float = field(metadata={"domain": _VARIANCE})
     sensitivity: int = field(default=1, metadata=_SENSITIVITY)

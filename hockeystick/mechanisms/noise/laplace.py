@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency, registered
@@ -39,7 +39,7 @@ class Laplace(AnyAdjacency):
         0.221199216929
     """
 
-    falls_with = ("scale",)
+    falls_with: ClassVar[tuple[str, ...]] = ("scale",)
     scale: float
 
     @property
@@ -93,7 +93,7 @@ class MultivariateLaplace(AnyAdjacency):
         0.163208702402
     """
 
-    falls_with = ("scale", "dimension")
+    falls_with: ClassVar[tuple[str, ...]] = ("scale", "dimension")
     scale: float
     dimension: int = field(metadata={"domain": DIMENSION})
 
@@ -149,8 +149,8 @@ class Staircase(AnyAdjacency):
         0.515848479861
     """
 
-    rises_with = ("epsilon",)
-    unordered = ("gamma",)
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon",)
+    unordered: ClassVar[tuple[str, ...]] = ("gamma",)
     epsilon: float
     gamma: float | None = field(default=None, metadata={"domain": _GAMMA})
 

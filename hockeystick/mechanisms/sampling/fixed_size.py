@@ -37,8 +37,8 @@ def twice_moved(adjacency: Adjacency, one: str) -> str:
 class OnFixedSizeSample(Mechanism):
     """A mechanism run on a secret sample of a fixed size, for which one example is replaced."""
 
-    rises_with = ("batch_size",)
-    falls_with = ("examples",)
+    rises_with: ClassVar[tuple[str, ...]] = ("batch_size",)
+    falls_with: ClassVar[tuple[str, ...]] = ("examples",)
     _of_stated_size: ClassVar[bool] = True
     _drawn: ClassVar[str]
     inner: Mechanism
@@ -317,8 +317,8 @@ class RandomAllocation(Mechanism):
         Gaussian in 1 of 1000 random steps (noise multiplier 1)
     """
 
-    rises_with = ("participations",)
-    falls_with = ("steps",)
+    rises_with: ClassVar[tuple[str, ...]] = ("participations",)
+    falls_with: ClassVar[tuple[str, ...]] = ("steps",)
     inner: Gaussian
     steps: int = field(metadata={"domain": whole_numbers("t", 1, (2, 10_000))})
     participations: int = field(metadata={"domain": PARAMETERS["count"]})

@@ -55,7 +55,7 @@ class PoissonSubsampled(Mechanism):
         Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667)
     """
 
-    rises_with = ("rate",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rate",)
     inner: Mechanism
     rate: float | Fraction
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -147,7 +147,7 @@ class PoissonSubsampledGroup(Mechanism):
         Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.004, groups of 4)
     """
 
-    rises_with = ("rate", "size")
+    rises_with: ClassVar[tuple[str, ...]] = ("rate", "size")
     inner: Mechanism
     rate: float | Fraction
     size: int = field(metadata={"domain": whole_numbers("k", 1, (2, 100))})
@@ -287,8 +287,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
     """
 
-    rises_with = ("rate",)
-    unordered = ("cap", "examples")
+    rises_with: ClassVar[tuple[str, ...]] = ("rate",)
+    unordered: ClassVar[tuple[str, ...]] = ("cap", "examples")
     _of_stated_size: ClassVar[bool] = True
     inner: Mechanism
     rate: float | Fraction
@@ -347,7 +347,7 @@ _SMALLEST_RATE: Final = 1e-300
 class OnRevealedSample(Mechanism):
     """Runs that a record takes part in with some probability, and all see whether it does."""
 
-    rises_with = ("rate",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rate",)
     inner: Mechanism
     rate: float | Fraction
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
@@ -127,8 +127,8 @@ class Shuffled(Mechanism):
         shuffled Gaussian (noise multiplier 1, 100 batches, zero-out) x 10
     """
 
-    rises_with = ("group",)
-    falls_with = ("steps",)
+    rises_with: ClassVar[tuple[str, ...]] = ("group",)
+    falls_with: ClassVar[tuple[str, ...]] = ("steps",)
     inner: Gaussian
     steps: int = field(metadata={"domain": whole_numbers("T", 1, (10, 10_000))})
     adjacency: Adjacency = Adjacency.ZERO_OUT
@@ -243,7 +243,7 @@ class GaussianSequence(Mechanism):
         Gaussian sequence (3 releases, noise multipliers from 1 to 2, rate 0.01)
     """
 
-    rises_with = ("rate",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rate",)
     noise_multipliers: tuple[float, ...] = field(metadata={"domain": _NOISE})
     rate: float | Fraction
     adjacency: Adjacency = Adjacency.ADD_REMOVE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from hockeystick._validate import WordEnum
 from hockeystick.mechanisms.base import AnyAdjacency, registered, set_fields
@@ -68,7 +68,7 @@ class Exponential(AnyAdjacency):
         Exponential(epsilon=1.0)
     """
 
-    rises_with = ("epsilon",)
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float
 
     @property
@@ -110,7 +110,7 @@ class ReportNoisyMax(AnyAdjacency):
         report noisy max (epsilon 1, laplace noise)
     """
 
-    rises_with = ("epsilon",)
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float
     noise: MaxNoise
 
@@ -157,7 +157,7 @@ class PermuteAndFlip(AnyAdjacency):
         PermuteAndFlip(epsilon=1.0)
     """
 
-    rises_with = ("epsilon",)
+    rises_with: ClassVar[tuple[str, ...]] = ("epsilon",)
     epsilon: float
 
     @property

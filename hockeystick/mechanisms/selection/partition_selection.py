@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
@@ -73,8 +73,8 @@ class PartitionSelection(Mechanism):
         0.834
     """
 
-    rises_with = ("partitions",)
-    falls_with = ("threshold",)
+    rises_with: ClassVar[tuple[str, ...]] = ("partitions",)
+    falls_with: ClassVar[tuple[str, ...]] = ("threshold",)
     noise: CountNoise
     threshold: float = field(metadata={"domain": _THRESHOLD})
     partitions: int = field(metadata={"domain": whole_numbers("k", 1, (1, 100))})

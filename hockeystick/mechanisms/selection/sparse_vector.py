@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.errors import ParameterError
@@ -74,8 +74,8 @@ class AboveThreshold(AnyAdjacency):
         above threshold (laplace threshold noise of scale 2, laplace query noise of scale 4)
     """
 
-    rises_with = ("queries",)
-    falls_with = ("threshold_scale", "query_scale")
+    rises_with: ClassVar[tuple[str, ...]] = ("queries",)
+    falls_with: ClassVar[tuple[str, ...]] = ("threshold_scale", "query_scale")
     threshold_scale: float = field(metadata=_SCALE)
     query_scale: float = field(metadata=_SCALE)
     threshold_noise: ComparisonNoise
@@ -156,8 +156,8 @@ class SparseVector(AnyAdjacency, Plan):
         above threshold (laplace threshold noise of scale 20, laplace query noise of scale 40) x 10
     """
 
-    rises_with = ("positives", "queries")
-    falls_with = ("threshold_scale", "query_scale")
+    rises_with: ClassVar[tuple[str, ...]] = ("positives", "queries")
+    falls_with: ClassVar[tuple[str, ...]] = ("threshold_scale", "query_scale")
     threshold_scale: float = field(metadata=_SCALE)
     query_scale: float = field(metadata=_SCALE)
     positives: int = field(metadata={"domain": whole_numbers("c", 0, (1, 100))})

@@ -33,7 +33,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
@@ -127,9 +127,9 @@ class BallsInBins(Mechanism):
         balls in bins (noise multiplier 4, diagonals: 4, rounds: 100, bins: 20)
     """
 
-    rises_with = ("rounds",)
-    falls_with = ("noise_multiplier",)
-    unordered = ("coefficients", "bins")
+    rises_with: ClassVar[tuple[str, ...]] = ("rounds",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
+    unordered: ClassVar[tuple[str, ...]] = ("coefficients", "bins")
     noise_multiplier: float
     coefficients: tuple[float, ...] = field(metadata=_COEFFICIENTS)
     rounds: int = field(metadata=_ROUNDS)
@@ -228,9 +228,9 @@ class CyclicPoisson(Plan):
 rate 0.02) x 500
     """
 
-    rises_with = ("rate", "rounds")
-    falls_with = ("noise_multiplier", "cycle")
-    unordered = ("coefficients",)
+    rises_with: ClassVar[tuple[str, ...]] = ("rate", "rounds")
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier", "cycle")
+    unordered: ClassVar[tuple[str, ...]] = ("coefficients",)
     noise_multiplier: float
     coefficients: tuple[float, ...] = field(metadata=_COEFFICIENTS)
     rounds: int = field(metadata=_ROUNDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency, noisy_seen, registered
@@ -45,7 +45,7 @@ class MatrixFactorization(AnyAdjacency):
         matrix factorization (noise multiplier 4, square root, 1000 rounds)
     """
 
-    falls_with = ("noise_multiplier",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
     encoder: Encoder = field(metadata={"allowed": "an Encoder"})
 
@@ -109,8 +109,8 @@ class TreeAggregation(AnyAdjacency):
         tree aggregation (noise multiplier 10, 1000 leaves) x 3
     """
 
-    rises_with = ("leaves",)
-    falls_with = ("noise_multiplier",)
+    rises_with: ClassVar[tuple[str, ...]] = ("leaves",)
+    falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier",)
     noise_multiplier: float
     leaves: int = field(metadata={"domain": whole_numbers("T", 0, (100, 10_000))})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from hockeystick.mechanisms.base import (
     set_fields,
 )
 from hockeystick.mechanisms.sampling.poisson import CAP, Clipping, group_meaning
-from hockeystick.mechanisms.scope import ONE_RECORD, Fact
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact, Names
 from hockeystick.mechanisms.training.loaders import numbers_of
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
@@ -125,8 +125,8 @@ class DPSGD(Plan):
 a partial last step is a whole release
     """
 
-    rises_with = ("batch_size", "rate", "epochs", "steps", "examples_per_user")
-    falls_with = ("noise_multiplier", "examples")
+    rises_with: ClassVar[Names] = ("batch_size", "rate", "epochs", "steps", "examples_per_user")
+    falls_with: ClassVar[Names] = ("noise_multiplier", "examples")
     noise_multiplier: float
     examples: int | None
     batch_size: int | None

@@ -15,7 +15,7 @@ from hockeystick.mechanisms.base import Mechanism, checked, registered, set_fiel
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.fixed_size import RandomAllocation
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
-from hockeystick.mechanisms.scope import ONE_RECORD, Fact
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact, Names
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
@@ -34,6 +34,7 @@ _CONVEXITY: Final = {
 _DIAMETER: Final = {
     "domain": Domain(symbol="D", low=0, high=math.inf, low_open=True, typical=(0.1, 100))
 }
+_UNORDERED: Final = ("examples", "batch_size", "step_size", "smoothness", "gradient_bound")
 
 
 @registered
@@ -109,9 +110,9 @@ class LastIterate(Mechanism):
 replace-one)
     """
 
-    rises_with = ("steps", "diameter")
-    falls_with = ("noise_multiplier", "convexity")
-    unordered = ("examples", "batch_size", "step_size", "smoothness", "gradient_bound")
+    rises_with: ClassVar[Names] = ("steps", "diameter")
+    falls_with: ClassVar[Names] = ("noise_multiplier", "convexity")
+    unordered: ClassVar[Names] = _UNORDERED
     noise_multiplier: float
     steps: int
     examples: int
@@ -123,7 +124,7 @@ replace-one)
     diameter: float = field(metadata=_DIAMETER)
     gradient_bound: float | None = field(metadata=_POSITIVE)
     adjacency: Adjacency
-    scope = (Fact("unit", ONE_RECORD),)
+    scope: ClassVar[tuple[Fact, ...]] = (Fact("unit", ONE_RECORD),)
 
     def __init__(
         self,
@@ -308,7 +309,7 @@ class BatchClipped(Mechanism):
 (noise multiplier 1.1, rate 0.01, zero-out, 1000 examples)
     """
 
-    falls_with = ("examples",)
+    falls_with: ClassVar[Names] = ("examples",)
     _of_stated_size: ClassVar[bool] = True
     inner: PoissonSubsampled | RandomAllocation
     examples: int

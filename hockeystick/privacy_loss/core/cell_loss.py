@@ -26,7 +26,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,8 +201,8 @@ class UnboundedLoss(CellLoss):
 
     __slots__ = ()
 
-    supremum = math.inf
-    infimum = -math.inf
+    supremum: ClassVar[float] = math.inf
+    infimum: ClassVar[float] = -math.inf
 
 
 class Cells(NamedTuple):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from itertools import islice
-from typing import Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 from hockeystick.mechanisms import Mechanism, Node, Parallel, evaluate
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, log_of
@@ -220,7 +220,7 @@ class ComposedLoss(PrivacyLoss):
     def expanded(self) -> tuple[tuple[PrivacyLoss, int], ...]:
         return self.parts
 
-    attained = None
+    attained: ClassVar[None] = None
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         found = [(loss.cgf_estimate(c), runs) for loss, runs in self.parts]
@@ -420,7 +420,7 @@ class ConstantLoss(PrivacyLoss):
     def constant(self) -> tuple[float, float]:
         return self.low, self.high
 
-    without_constant = None
+    without_constant: ClassVar[None] = None
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         return CGFEstimate(c * self.high, self.high, 0.0)
@@ -465,7 +465,7 @@ class NoiselessLoss(ProfiledLoss):
         low, high = complement_bounds(self.rate)
         return -high, -low
 
-    without_constant = None
+    without_constant: ClassVar[None] = None
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         if self.removing or self.rate == 1.0:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
@@ -59,18 +59,18 @@ class DominatedLoss(CellLoss):
     def closed_form_profile(self) -> ClosedFormProfile | None:
         return self.dominating.closed_form_profile if self.exact else None
 
-    analytic = _OfDominating()
-    atoms = _OfDominating()
-    cells = _OfDominating()
-    cgf_bounds = _OfDominating()
-    cgf_estimate = _OfDominating()
-    clt_mu_squared = _OfDominating()
-    dominating_mu_squared = _OfDominating()
-    endpoint_tolerance = _OfDominating()
-    infimum = _OfDominating()
-    sixth_moment_upper = _OfDominating()
-    supremum = _OfDominating()
-    zcdp_line = _OfDominating()
+    analytic: ClassVar[Any] = _OfDominating()
+    atoms: ClassVar[Any] = _OfDominating()
+    cells: ClassVar[Any] = _OfDominating()
+    cgf_bounds: ClassVar[Any] = _OfDominating()
+    cgf_estimate: ClassVar[Any] = _OfDominating()
+    clt_mu_squared: ClassVar[Any] = _OfDominating()
+    dominating_mu_squared: ClassVar[Any] = _OfDominating()
+    endpoint_tolerance: ClassVar[Any] = _OfDominating()
+    infimum: ClassVar[Any] = _OfDominating()
+    sixth_moment_upper: ClassVar[Any] = _OfDominating()
+    supremum: ClassVar[Any] = _OfDominating()
+    zcdp_line: ClassVar[Any] = _OfDominating()
 
 
 def dominated_pair(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, NamedTuple, final
+from typing import ClassVar, Final, NamedTuple, final
 
 import numpy as np
 
@@ -233,7 +233,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         log_rate = math.log(self.rate) if self.rate > 0 else -math.inf
         return log_complement(self.rate) - log_rate - self.mu * self.mu
 
-    supremum = math.inf
+    supremum: ClassVar[float] = math.inf
 
     @property
     def infimum(self) -> float:

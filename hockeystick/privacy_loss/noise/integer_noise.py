@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class _ShiftedNoise(ProfiledLoss):
     sigma: float
     sensitivity: int
 
-    supremum = math.inf
+    supremum: ClassVar[float] = math.inf
 
     def zcdp_line(self) -> ZCDPLine:
         """Return the continuous one's (Canonne, Kamath and Steinke 2020, theorem 4)."""
@@ -424,7 +424,7 @@ class SkellamLoss(AtomicLoss):
     variance: float
     sensitivity: int
 
-    supremum = math.inf
+    supremum: ClassVar[float] = math.inf
 
     def zcdp_line(self) -> ZCDPLine | None:
         return by_orders(self)

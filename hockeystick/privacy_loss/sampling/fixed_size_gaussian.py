@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 
@@ -158,7 +158,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         none = max(self.atom - slack, 0.0), self.atom + slack
         return of_signed_cells(right, right.swapped(), _of_normals(self.mu), none)
 
-    supremum = math.inf
+    supremum: ClassVar[float] = math.inf
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``p delta_G(ln(1 + (e^eps - 1)/p))``, for epsilon >= 0."""

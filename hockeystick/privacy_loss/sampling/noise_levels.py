@@ -112,8 +112,9 @@ class Levels:
         self._cells: dict[tuple[int, int, int], Cell] = {}
         self._hash = hash(self.noise.tobytes())
         # The largest and the smallest noise multiplier, and how many levels there are.
-        self.most, self.least = float(self.noise[0]), float(self.noise[-1])
-        self.runs = int(self.points.size)
+        self.most: float = float(self.noise[0])
+        self.least: float = float(self.noise[-1])
+        self.runs: int = int(self.points.size)
 
     def __eq__(self, other: object) -> bool:
         """Return whether all levels are the same."""

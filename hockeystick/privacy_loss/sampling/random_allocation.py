@@ -25,7 +25,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 
@@ -398,7 +398,7 @@ class AllocationLoss(AtomListLoss):
         summed = _summed(self.noise_multiplier, steps, times)
         return () if self.attained == summed else (summed,)
 
-    infimum = -math.inf
+    infimum: ClassVar[float] = -math.inf
 
     @property
     def supremum(self) -> float:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 
@@ -305,7 +305,7 @@ class NearSampledGaussianLoss(SampledGaussian, NearLoss):
     out_of_range = False
 
     # Infinite: hardly any output beyond the edge is near, but some are.
-    supremum = math.inf
+    supremum: ClassVar[float] = math.inf
 
     def quadrature_available(self, c: float) -> bool:
         return c <= _FARTHEST

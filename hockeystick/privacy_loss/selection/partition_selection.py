@@ -34,7 +34,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, PartitionSelection
@@ -103,7 +103,7 @@ class UnseenPartitionLoss(PrivacyLoss):
             return None
         return ConstantLoss(complement_bounds(below_1[0])[0], complement_bounds(below_1[-1])[1])
 
-    supremum = math.inf
+    supremum: ClassVar[float] = math.inf
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         return CGFEstimate(math.inf, math.inf, 0.0)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.numerics import ULP, least_reading
@@ -62,7 +62,7 @@ _LARGEST_SCALE: Final = 1e15
 class UnknownLoss(RenyiBoundLoss):
     """A loss without any known bound."""
 
-    largest_order = 0.0
+    largest_order: ClassVar[float] = 0.0
 
     def bound(self, c: float) -> float:
         return 0.0
@@ -87,7 +87,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
     attained: PrivacyLoss | None = field()
     also_attained: tuple[PrivacyLoss, ...] = ()
 
-    largest_order = math.inf
+    largest_order: ClassVar[float] = math.inf
 
     @property
     def left_tangent(self) -> float:

@@ -8,8 +8,7 @@ a power of two of at most ``2^-20 S``, which depends on S, z and d alone, never 
    L1. The noise is scaled to that distance;
 2. for integers k, ``k + round(N) = round(k + N)``: what is released is a function of ``k + N``,
    the mechanism with at least its own noise;
-3. ``round(N)`` is drawn exactly. Scaling by g, and rounding to a float above ``2^53`` g, is
-   post-processing.
+3. ``round(N)`` is drawn exactly. Scaling by g, and rounding above ``2^53`` g, is post-processing.
 
 Rounding costs at most ``2^-16`` of the noise; noise beyond ``2^23`` S or so makes g larger, and the
 noise with it. Noise is finite,
@@ -110,8 +109,7 @@ def multivariate_laplace(
     """Return a vector plus noise of the density ``~ exp(-|z|/b)``, as private in floats as in R^n.
 
     With n the dimension, s the mechanism's scale, S the largest L2 distance of answers that are to
-    be indistinguishable, and all else as for ``gaussian`` (Fernandes, Dras and McIver, POST 2019;
-    Galli et al. 2022), it is
+    be indistinguishable, and all else as for ``gaussian`` (Fernandes, Dras and McIver 2019), it is
 
         g (round(value / g) + round(Z)),  Z ~ exp(-|z|/b) on R^n,  b >= s (S / g + ceil(sqrt(n))).
     """
@@ -129,6 +127,12 @@ def multivariate_laplace_log_density(
 
     b is the mechanism's scale, > 0, times the L2 sensitivity; points are vectors along the last
     axis. Right to some units in the last place (Galli et al. 2022, lemma 2).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> noise = hs.mechanisms.MultivariateLaplace(2, dimension=1)  # of the density 1/4 at 0
+        >>> print(hs.release.multivariate_laplace_log_density(noise, 1.0, [[0.0]]))
+        [-1.38629436]
     """
     scale = _scale(mechanism, sensitivity)
     if scale == 0.0:
@@ -159,7 +163,13 @@ def multivariate_laplace_variance(mechanism: MultivariateLaplace, sensitivity: f
 
 
 def multivariate_laplace_length(mechanism: MultivariateLaplace, sensitivity: float) -> float:
-    """Return the mean length of the noise, ``n b``: a Gamma distribution of shape n."""
+    """Return the mean length of the noise, ``n b``: a Gamma distribution of shape n.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.multivariate_laplace_length(hs.mechanisms.MultivariateLaplace(2, 3), 1.0)
+        6.0
+    """
     return _scale(mechanism, sensitivity) * mechanism.dimension
 
 
@@ -205,8 +215,7 @@ def geometric(
 ) -> Integers:
     """Return integers plus two-sided geometric noise (discrete Laplace), as ``discrete_gaussian``.
 
-    ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale up to ``2^44`` (Ghosh, Roughgarden
-    and Sundararajan, STOC 2009).
+    ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale <= ``2^44`` (Ghosh et al., 2009).
     """
     return _with_integers(of_kind(mechanism, DiscreteLaplace), value, entries, charge, bits)
 
@@ -222,8 +231,7 @@ def skellam(
     """Return integers plus Skellam noise, the difference of two Poisson numbers, in each.
 
     These have the mean ``variance / 2``, the variance up to ``2^31``. Parties whose variances sum
-    up to the mechanism's add up to one release of it (Agarwal, Kairouz and Liu, NeurIPS 2021). All
-    else is as for ``discrete_gaussian``.
+    up to it add up to one release (Agarwal et al. 2021). All else is as for ``discrete_gaussian``.
     """
     return _with_integers(of_kind(mechanism, Skellam), value, entries, charge, bits)
 

@@ -38,8 +38,7 @@ def noisy_sum(
     floats come out. It is to be divided by the *expected* size of a batch.
 
     Gradients have a row for each example that was drawn, of this example alone, at most ``2^30``;
-    one without a finite length counts as 0, and no row gives pure noise. C is at least 1e-24, z in
-    [0, 2^21].
+    one without a finite length is 0, and no row gives pure noise; C >= 1e-24 and z in [0, 2^21].
 
     Example:
         >>> from hockeystick.release.noise.clipped_sum import noisy_sum

@@ -55,7 +55,9 @@ class Uniform:
     __slots__ = ("_bits", "length", "value")
 
     def __init__(self, value: int, length: int, bits: Bits) -> None:
-        self.value, self.length, self._bits = value, length, bits
+        self.value: int = value
+        self.length: int = length
+        self._bits = bits
 
     def below(self, bounds: Callable[[int], tuple[int, int]]) -> bool:
         """Return whether u < x; bounds gives integers around ``2^n x``, near as n grows."""
@@ -78,8 +80,7 @@ class Uniform:
 def bernoulli(probability: float | Fraction, size: int, *, bits: Bits = secret_bits) -> Bools:
     """Draw coins that are true with exactly the probability p given, a number from 0 to 1.
 
-    A uniform u is compared with p, 64 bits at a time until they differ (Canonne, Kamath and Steinke
-    2020, section 5).
+    A uniform u is compared with p, 64 bits at a time until they differ (Canonne et al. 2020).
     """
     p = Fraction(_validate.probability("probability", probability))
     count = _validate.count("size", size, COUNT)

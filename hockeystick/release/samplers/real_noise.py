@@ -47,8 +47,7 @@ class RealNoise(StrEnum):
 class NoisyNumber:
     """``value + scale Z`` for one draw of real noise Z, known as closely as it was asked for.
 
-    Z is a function of a uniform u and, where the noise has two sides, a fair sign. The outcome of
-    every comparison is that of the real numbers.
+    Z is a function of a uniform u and, of two sides, a fair sign. Comparisons are those of reals.
     """
 
     __slots__ = ("_bounds", "_noise", "_position", "_scale", "_sign", "_value")

@@ -117,8 +117,7 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> I
             I(k) = integral of exp(-t^2 / (2 s^2)) cosh(k t / s^2) over |t| <= 1/2,
 
         and accepted with probability ``I(0) / I(k) <= 1``. The probability to refuse is at most
-        ``cosh(k / (2 s^2)) - 1``; only a uniform number within that of 1 is compared with ``I(0) /
-        I(k)`` in interval arithmetic.
+        ``cosh(k / (2 s^2)) - 1``; only uniforms within that of 1 need ``I(0) / I(k)`` in intervals.
     """
     s = _validate.real("scale", scale, SCALE)
     number = _validate.count("size", size, COUNT)
@@ -137,8 +136,7 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> I
 def narrow_gaussian(scale: float, bits: int) -> Cumulative:
     """Return the sums of the weights ``exp(-k^2 / (2 s^2))``, over their sum.
 
-    Beyond K, ``exp(-k^2 / (2 s^2)) <= exp(-K^2 / (2 s^2)) r^(k - K)`` with ``r = exp(-K / s^2)``: a
-    geometric series.
+    Beyond K, ``exp(-k^2 / (2 s^2)) <= exp(-K^2 / (2 s^2)) r^(k - K)`` with ``r = exp(-K / s^2)``.
     """
     fine = bits + _GUARD
     variance = Fraction(scale) ** 2

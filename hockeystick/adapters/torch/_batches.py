@@ -27,6 +27,7 @@ from torch.utils.data import DataLoader
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop import Account, Indices, bits, numbers
+from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._noise import Tensors, all_keyed
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import length_of
@@ -381,21 +382,40 @@ class Processes:
                 distributed.scatter_object_list(found, shares)
         return found[0]
 
-    def summed(self, parts: Tensors) -> Tensors:
-        """Return at the first process the sum of all parts; elsewhere nothing."""
+    def gathered(self, model: Any) -> Tensors:
+        """Return copies of the tensors of which each process has a shard."""
+        shapes, found = {}, Tensors()
+        with self.together("gather", lambda: {"shards": shapes}):
+            _checks.check_model(model)
+            found = _checks.shards(model)
+            shapes |= {name: (one.dtype, tuple(one.shape)) for name, one in found.items()}
+        with self._exchange():
+            return {name: one.detach().full_tensor().clone() for name, one in found.items()}
+
+    def summed(self, parts: Tensors, *, by_rows: bool = False) -> Tensors:
+        """Return at the first process the sum of all parts, or at each that of its own rows."""
         doubles = {n: part.double() for n, part in parts.items()} if self.size > 1 else parts
-        return self._each(doubles, lambda value: distributed.reduce(value, dst=0))
+        return self._each(doubles, self._sum_of_own_rows if by_rows else self._sum)
+
+    def _sum(self, value: Any) -> Any:
+        distributed.reduce(value, dst=0)
+        return value
+
+    def _sum_of_own_rows(self, value: Any) -> Any:
+        count = -(-len(value) // self.size)  # as torch.chunk has it, and so has fully_shard
+        rows = [value[rank * count : (rank + 1) * count] for rank in range(self.size)]
+        for rank, part in enumerate(rows):
+            distributed.reduce(part, dst=rank)
+        return rows[self.rank]
 
     def sent(self, released: Tensors) -> Tensors:
-        return self._each(released, lambda value: distributed.broadcast(value, src=0))
+        return self._each(released, lambda value: distributed.broadcast(value, src=0) or value)
 
-    def _each(self, tensors: Tensors, collective: Callable[[Any], object]) -> Tensors:
+    def _each(self, tensors: Tensors, collective: Callable[[Any], Any]) -> Tensors:
         if self.size == 1:
             return tensors
-        found = {name: value.cpu().contiguous() for name, value in tensors.items()}
         with self._exchange():
-            for value in found.values():
-                collective(value)
+            found = {name: collective(one.cpu().contiguous()) for name, one in tensors.items()}
         return {name: value.to(tensors[name].device) for name, value in found.items()}
 
     @contextmanager

@@ -384,29 +384,28 @@ class Processes:
 
     def gathered(self, model: Any) -> Tensors:
         """Return copies of the tensors of which each process has a shard."""
-        shapes, found = {}, Tensors()
-        with self.together("gather", lambda: {"shards": shapes}):
+        found = Tensors()
+        with self.together(
+            "gather", lambda: {"shards": [(n, one.shape) for n, one in found.items()]}
+        ):
             _checks.check_model(model)
-            found = _checks.shards(model)
-            shapes |= {name: (one.dtype, tuple(one.shape)) for name, one in found.items()}
+            found |= _checks.shards(model)
         with self._exchange():
             return {name: one.detach().full_tensor().clone() for name, one in found.items()}
 
     def summed(self, parts: Tensors, *, by_rows: bool = False) -> Tensors:
         """Return at the first process the sum of all parts, or at each that of its own rows."""
         doubles = {n: part.double() for n, part in parts.items()} if self.size > 1 else parts
-        return self._each(doubles, self._sum_of_own_rows if by_rows else self._sum)
+        return self._each(doubles, partial(self._sum, by_rows))
 
-    def _sum(self, value: Any) -> Any:
-        distributed.reduce(value, dst=0)
-        return value
-
-    def _sum_of_own_rows(self, value: Any) -> Any:
-        count = -(-len(value) // self.size)  # as torch.chunk has it, and so has fully_shard
-        rows = [value[rank * count : (rank + 1) * count] for rank in range(self.size)]
+    def _sum(self, by_rows: bool, value: Any) -> Any:
+        rows = [value]
+        if by_rows:
+            count = -(-len(value) // self.size)  # as torch.chunk has it, and so has fully_shard
+            rows = [value[rank * count : (rank + 1) * count] for rank in range(self.size)]
         for rank, part in enumerate(rows):
             distributed.reduce(part, dst=rank)
-        return rows[self.rank]
+        return rows[self.rank if by_rows else 0]
 
     def sent(self, released: Tensors) -> Tensors:
         return self._each(released, lambda value: distributed.broadcast(value, src=0) or value)

@@ -443,10 +443,10 @@ def test_a_load_of_one_process_changes_nothing(where: int, tmp_path: Path) -> No
 # Processes that die, hang, or are others after a restart.
 
 
-def _dying(rank: int, where: int, part: Any, split: bool, journal: Path) -> Any:
+def _dying(rank: int, where: int, part: tuple[Any, str], split: bool, journal: Path) -> Any:
     private = _ran((_split if split else _loop)(FULL, journal=journal), 1)
     if rank == where:
-        setattr(*part, lambda *arguments, **options: os._exit(1))
+        setattr(part[0], part[1], lambda *arguments, **options: os._exit(1))
     weights, said = [_own(one) for one in private.model.parameters()], []
     for _ in range(2):
         with pytest.raises(IncompatibleError) as found:

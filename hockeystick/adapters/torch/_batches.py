@@ -6,6 +6,11 @@ adds to the sum what it alone decides, even where processes compute gradients di
 are added at the first process, which alone counts the step, draws the noise and sends what is
 released. So batch, sum and noise are those of a single process. In exact arithmetic sums are
 integers below 2^53, which doubles add without error, in any order.
+
+Of a model that ``fully_shard`` split, each process has all weights while it takes the gradients of
+its examples, so that it clips them whole. The rows of a sum are added at the process that has the
+parameter's, each at one; that process draws their noise, by randomness of its own, once it knows
+that the first one has counted the step. So the joint noise is that of a single process.
 """
 
 from __future__ import annotations
@@ -385,9 +390,7 @@ class Processes:
     def gathered(self, model: Any) -> Tensors:
         """Return copies of the tensors of which each process has a shard."""
         found = Tensors()
-        with self.together(
-            "gather", lambda: {"shards": [(n, one.shape) for n, one in found.items()]}
-        ):
+        with self.together("gather", lambda: {"shards": {n: v.shape for n, v in found.items()}}):
             _checks.check_model(model)
             found |= _checks.shards(model)
         with self._exchange():

@@ -78,8 +78,8 @@ def _mixes(module: Any) -> bool:
 
 def trained(model: Any) -> Tensors:
     """Return the parameters that a step trains, or raise."""
-    found = {name: value for name, value in model.named_parameters() if value.requires_grad}
     kind, split = type(model).__name__, bool(shards(model))
+    found = {name: value for name, value in model.named_parameters() if value.requires_grad}
     refuse("model", (not found, kind, "one with a parameter that requires a gradient"))
     for name, value in found.items():
         lazy = isinstance(value, torch.nn.parameter.UninitializedParameter)
@@ -268,9 +268,7 @@ def unhooked(model: Any) -> Iterator[None]:
         for module in _split(model):
             for name in ("_forward_pre_hooks", "_forward_hooks"):
                 hooks = getattr(module, name)
-                left = [
-                    one for one in hooks.items() if not str(one[1].__module__).startswith(_FSDP)
-                ]
+                left = {key: one for key, one in hooks.items() if _FSDP not in str(one.__module__)}
                 stack.callback(setattr, module, name, hooks)
                 setattr(module, name, type(hooks)(left))
         yield

@@ -213,24 +213,6 @@ class Private:
             IncompatibleError: By ``backward`` or ``step``, after a second backward pass, without
                 one, or with gradients that the loss has of weights themselves; by the next batch,
                 if no step used the last one.
-
-        Example:
-            >>> import torch
-            >>> import hockeystick as hs
-            >>> from hockeystick.adapters.torch import make_private
-            >>> model = torch.nn.Linear(2, 2)
-            >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            >>> data = torch.utils.data.TensorDataset(torch.randn(100, 2), torch.ones(100).long())
-            >>> plan = hs.DPSGD(examples=100, batch_size=20, steps=3, noise_multiplier=2)
-            >>> private = make_private(model, optimizer, data, plan)
-            >>> private_model, batches = private.own_loop(reduction="mean")
-            >>> for inputs, targets in batches:
-            ...     loss = torch.nn.functional.cross_entropy(private_model(inputs), targets)
-            ...     loss.backward()
-            ...     optimizer.step()
-            ...     optimizer.zero_grad()
-            >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
-            True
         """
         own = self._own = OwnLoop(self, reduction)
         return own, Batches(self, own.give)

@@ -75,7 +75,8 @@ def make_private(
 
     Args:
         model: A module; called with an input as it is, a tuple's parts in their places, or a
-            mapping's by their names. ``DistributedDataParallel`` around it is taken off.
+            mapping's by their names. ``DistributedDataParallel`` around it is taken off, and what
+            ``fully_shard`` split stays so.
         optimizer: Any optimizer of its parameters that takes one gradient for each step.
         dataset: Examples by number, each the model's input alone or a tuple of it and targets.
         plan: How batches are drawn, clipped and noised, and for how many steps.

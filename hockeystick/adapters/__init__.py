@@ -1,25 +1,17 @@
 """Plugs for training libraries; one module or package for each, loaded when it is first named.
 
 Each needs the extra of its name, as ``pip install 'hockeystick[opacus]'``; but ``dp_accounting`` is
-in the extra ``peers``, and ``loop`` needs nothing. ``dir`` lists those that can be loaded.
+in the extra ``peers``, and ``loop`` needs nothing.
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Final
 
-# The plugs, and the library that each is for.
-_PLUGS: Final = {
-    "dp_accounting": "dp_accounting",
-    "flower": "flwr",
-    "huggingface": "transformers",
-    "loop": "numpy",
-    "opacus": "opacus",
-    "optuna": "optuna",
-    "ray": "ray",
-    "torch": "torch",
-}
+_PLUGS: Final = (
+    *("dp_accounting", "flower", "huggingface", "loop"),
+    *("opacus", "optuna", "ray", "torch"),
+)
 
 
 def __getattr__(name: str) -> ModuleType:
@@ -27,17 +19,6 @@ def __getattr__(name: str) -> ModuleType:
         text = f"module {__name__!r} has no attribute {name!r}; it has {', '.join(_PLUGS)}"
         raise AttributeError(text, name=name)
     return import_module(f"{__name__}.{name}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *(plug for plug in _PLUGS if _is_there(_PLUGS[plug]))})
-
-
-def _is_there(library: str) -> bool:
-    try:
-        return find_spec(library) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 def missing(error: ModuleNotFoundError, library: str, extra: str) -> ModuleNotFoundError:

@@ -156,8 +156,7 @@ def from_event(
         Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01) x 1000
     """
     if adjacency is None:
-        _refuse_unnamed(event)
-        return _read(event, _ADD_REMOVE)
+        return _unnamed(event)
     known = isinstance(adjacency, NeighboringRelation) and adjacency in _RELATIONS
     meant = _RELATIONS[adjacency] if known else adjacency
     return _read(event, _validate.choice("adjacency", meant, Adjacency))
@@ -249,9 +248,7 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         return None
 
     def _run(self, event: dp_event.DpEvent, count: int) -> Repeated:
-        if not self._is_named:
-            _refuse_unnamed(event)
-        mechanism = _read(event, self._adjacency)
+        mechanism = _read(event, self._adjacency) if self._is_named else _unnamed(event)
         composition_of(mechanism, "auto")
         return mechanism**count
 
@@ -268,10 +265,11 @@ def _only_under(needed: Adjacency, adjacency: Adjacency, one: object) -> None:
         raise _refused(one, reason)
 
 
-def _refuse_unnamed(event: dp_event.DpEvent) -> None:
-    """Raise where nobody says which neighbours are meant, and that is not records added alone."""
+def _unnamed(event: dp_event.DpEvent) -> Mechanism:
+    """Return the mechanism for records added or removed, or raise where others may be meant."""
     if any(isinstance(one, dp_event.SampledWithoutReplacementDpEvent) for one in _all_of(event)):
         raise _refused(event, _UNNAMED)
+    return _read(event, _ADD_REMOVE)
 
 
 def _all_of(event: Any) -> Iterator[dp_event.DpEvent]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import secrets
 from collections import Counter
@@ -336,8 +335,6 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         self.plan: hs.federated.FedSDP = _checked(plan)
         self.clipping_norm: float = _validate.real("clipping_norm", clipping_norm, NORM)
         self.learning_rate: float = _validate.real("learning_rate", learning_rate, _ETA)
-        if budget is not None and not isinstance(budget, hs.ApproxDP):
-            raise ParameterError("budget", budget, "an hs.ApproxDP or None")
         counting = journal if ledger is None else ledger
         self._seed, self._budget = checked_seed(not_private, budget), budget
         if self._seed is not None and counting is not None:
@@ -465,9 +462,9 @@ def _checked(plan: object) -> hs.federated.FedSDP:
 @final
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """The arrays of a model: their names, shapes, types, and numbers one after the other."""
+    """The arrays of a model by name, and their numbers one after the other."""
 
-    layout: tuple[tuple[str, tuple[int, ...], str], ...]
+    arrays: dict[str, NDArray[Any]]
     numbers: Vector
 
     @classmethod
@@ -481,28 +478,27 @@ class _Weights:
         numbers = np.concatenate([array.ravel().astype(np.float64) for array in found.values()])
         if not np.isfinite(numbers).all():
             raise ParameterError("arrays", "weights that are infinite or undefined", "finite")
-        layout = tuple((name, array.shape, array.dtype.str) for name, array in found.items())
-        return cls(layout, numbers)
+        return cls(found, numbers)
 
     def changed(self, record: app.ArrayRecord) -> Vector:
         """Return the change that leads to a client's arrays; raise if they are another model's."""
-        arrays = {name: array.numpy() for name, array in record.items()}
-        shapes = {name: array.shape for name, array in arrays.items()}
-        of_numbers = all(array.dtype.kind in "fiu" for array in arrays.values())
-        if not of_numbers or shapes != {name: shape for name, shape, _ in self.layout}:
+        found = {name: array.numpy() for name, array in record.items()}
+        of_numbers = all(array.dtype.kind in "fiu" for array in found.values())
+        if not of_numbers or _shapes(found) != _shapes(self.arrays):
             raise ValueError("no numbers with the names and shapes of the weights")
-        found = [arrays[name].ravel().astype(np.float64) for name, _, _ in self.layout]
-        return np.concatenate(found) - self.numbers
+        numbers = [found[name].ravel().astype(np.float64) for name in self.arrays]
+        return np.concatenate(numbers) - self.numbers
 
     def moved(self, change: Vector) -> app.ArrayRecord:
-        numbers = self.numbers + change
-        arrays, start = {}, 0
-        for name, shape, dtype in self.layout:
-            stop = start + math.prod(shape)
-            with np.errstate(over="ignore"):
-                arrays[name] = app.Array(numbers[start:stop].reshape(shape).astype(dtype))
-            start = stop
-        return app.ArrayRecord(arrays)
+        ends = np.cumsum([array.size for array in self.arrays.values()])
+        parts = zip(self.arrays.items(), np.split(self.numbers + change, ends), strict=False)
+        with np.errstate(over="ignore"):
+            moved = {name: part.reshape(one.shape).astype(one.dtype) for (name, one), part in parts}
+        return app.ArrayRecord({name: app.Array(one) for name, one in moved.items()})
+
+
+def _shapes(arrays: dict[str, NDArray[Any]]) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in arrays.items()}
 
 
 @final
@@ -610,7 +606,9 @@ def train_locally(
     with _nothing_told():
         private = make_private(model, optimizer, dataset, plan, counting=counting, **options)
         try:
-            _train(private, loss_fn, wanted)
+            private.loader.account.check()  # which raises where no step is left
+            for batch in islice(private.loader, min(wanted, private.left)):
+                private.step(loss_fn, batch)
         finally:
             private.close(final=False)  # the next round goes on with it
         metrics = app.MetricRecord(
@@ -633,16 +631,3 @@ def _nothing_told() -> Iterator[None]:
             f"training on this client failed, by {type(error).__name__}: what it says may show "
             "records, and is in this client's log only"
         ) from None
-
-
-def _train(private: Any, loss_fn: Any, wanted: int) -> None:
-    before = private.steps
-    try:
-        for batch in islice(private.loader, wanted):
-            private.step(loss_fn, batch)
-    except BudgetExhausted:
-        if private.steps == before:
-            raise
-    if private.steps == before:
-        over = f"more than the {before} steps that the plan has"
-        raise BudgetExhausted(over, private.plan, hs.PureDP(0), f"a round of {wanted} steps")

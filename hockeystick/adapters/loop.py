@@ -70,6 +70,8 @@ def affordable(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP | None) -> int
     """
     length = getattr(plan, "steps_per_epoch", None) or 1
     most = length_of(plan)
+    if budget is not None and not isinstance(budget, hs.ApproxDP):
+        raise ParameterError("budget", budget, "an hs.ApproxDP or None")
     if budget is None or _price(plan, budget) <= budget.epsilon:
         return most
     low, high = 0, -(-most // length)
@@ -242,8 +244,6 @@ class Counting:
 
     def opened(self) -> Any:
         """Return what an ``Account`` counts in, or raise."""
-        if self.budget is not None and not isinstance(self.budget, hs.ApproxDP):
-            raise ParameterError("budget", self.budget, "an hs.ApproxDP or None")
         journal = self.journal
         if self.checkpoint is not None and journal is None:
             journal = f"{os.fspath(self.checkpoint)}.journal"

@@ -6,6 +6,11 @@ adds to the sum what it alone decides, even where processes compute gradients di
 are added at the first process, which alone counts the step, draws the noise and sends what is
 released. So batch, sum and noise are those of a single process. In exact arithmetic sums are
 integers below 2^53, which doubles add without error, in any order.
+
+Of a model that ``fully_shard`` split, each process has all weights while it takes the gradients of
+its examples, so that it clips them whole. The rows of a sum are added at the process that has the
+parameter's, each at one; that process draws their noise, by randomness of its own, once it knows
+that the first one has counted the step. So the joint noise is that of a single process.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from torch.utils.data import DataLoader
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.adapters.loop import Account, Indices, bits, numbers
+from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._noise import Tensors, all_keyed
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.release.counting import length_of
@@ -385,21 +391,37 @@ class Processes:
                 distributed.scatter_object_list(found, shares)
         return found[0]
 
-    def summed(self, parts: Tensors) -> Tensors:
-        """Return at the first process the sum of all parts; elsewhere nothing."""
+    def gathered(self, model: Any) -> Tensors:
+        """Return copies of the tensors of which each process has a shard."""
+        found = Tensors()
+        with self.together("gather", lambda: {"shards": {n: v.shape for n, v in found.items()}}):
+            _checks.check_model(model)
+            found |= _checks.shards(model)
+        with self._exchange():
+            return {name: one.detach().full_tensor().clone() for name, one in found.items()}
+
+    def summed(self, parts: Tensors, *, by_rows: bool = False) -> Tensors:
+        """Return at the first process the sum of all parts, or at each that of its own rows."""
         doubles = {n: part.double() for n, part in parts.items()} if self.size > 1 else parts
-        return self._each(doubles, lambda value: distributed.reduce(value, dst=0))
+        return self._each(doubles, partial(self._sum, by_rows))
+
+    def _sum(self, by_rows: bool, value: Any) -> Any:
+        rows = [value]
+        if by_rows:
+            count = -(-len(value) // self.size)  # as torch.chunk has it, and so has fully_shard
+            rows = [value[rank * count : (rank + 1) * count] for rank in range(self.size)]
+        for rank, part in enumerate(rows):
+            distributed.reduce(part, dst=rank)
+        return rows[self.rank if by_rows else 0]
 
     def sent(self, released: Tensors) -> Tensors:
-        return self._each(released, lambda value: distributed.broadcast(value, src=0))
+        return self._each(released, lambda value: distributed.broadcast(value, src=0) or value)
 
-    def _each(self, tensors: Tensors, collective: Callable[[Any], object]) -> Tensors:
+    def _each(self, tensors: Tensors, collective: Callable[[Any], Any]) -> Tensors:
         if self.size == 1:
             return tensors
-        found = {name: value.cpu().contiguous() for name, value in tensors.items()}
         with self._exchange():
-            for value in found.values():
-                collective(value)
+            found = {name: collective(one.cpu().contiguous()) for name, one in tensors.items()}
         return {name: value.to(tensors[name].device) for name, value in found.items()}
 
     @contextmanager

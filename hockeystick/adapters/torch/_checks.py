@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, final
 
 import torch
+from torch import distributed
 from torch.utils import _pytree as trees
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -22,15 +24,18 @@ _EACH_ITS_OWN: Final = (
     "the module inside: this wrapper would have each device or process draw noise of its own; a "
     "process group is found by itself, and DistributedDataParallel taken off a whole model"
 )
+SPLIT: Final = (
+    "whole, or split over all processes by fully_shard alone, before make_private, with a constant "
+    "clipping norm, independent noise, no seed and no checkpoint (but a journal), for private.step"
+)
 _AS_WRITTEN: Final = "not compiled, as single gradients are taken through its Python code"
 _APART: Final = (
     "made of layers that keep examples apart and nothing of them, as GroupNorm and LayerNorm do; "
     "leave statistics of public data by eval() of these layers, and use no max_norm"
 )
 # By name, so that no part of torch is loaded to tell that a model is none of these.
-_SPREAD: Final = frozenset(
-    {"DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"}
-)
+_SPREAD: Final = frozenset({"DataParallel", "DistributedDataParallel", "FullyShardedDataParallel"})
+_FSDP: Final = "torch.distributed.fsdp."
 _COMPILED: Final = frozenset({"OptimizedModule", "ScriptModule"})
 _PRECISE: Final = (torch.float32, torch.float64, torch.bfloat16)
 # What the loops of this process released of each parameter, by the names of their runs.
@@ -73,37 +78,42 @@ def _mixes(module: Any) -> bool:
 
 def trained(model: Any) -> Tensors:
     """Return the parameters that a step trains, or raise."""
+    kind, split = type(model).__name__, bool(shards(model))
     found = {name: value for name, value in model.named_parameters() if value.requires_grad}
-    kind = type(model).__name__
     refuse("model", (not found, kind, "one with a parameter that requires a gradient"))
     for name, value in found.items():
         lazy = isinstance(value, torch.nn.parameter.UninitializedParameter)
         hooks = not lazy and (value._backward_hooks or value._post_accumulate_grad_hooks)
         precise = lazy or value.dtype in _PRECISE
-        spread = type(value.data).__name__ == "DTensor"
+        other = split and not (hasattr(model, "reshard") and _is_by_rows(value))
         refuse(
             "model",
             (lazy, f"lazy parameter {name}", "initialised by a first call"),
             (not precise, f"{value.dtype} at {name}", "of float32, float64 or bfloat16"),
             (hooks, f"a hook on {name}", "free of hooks on its gradients"),
-            (spread, f"distributed parameter {name}", _EACH_ITS_OWN),
+            (other, f"parameter {name} of a split model", SPLIT),
         )
     return found
 
 
-def copies(model: Any) -> tuple[Tensors, Tensors]:
+def copies(model: Any, gathered: Tensors) -> tuple[Tensors, Tensors]:
     """Return copies of what a step trains and of a model's other tensors, for a forward."""
     names = trained(model)
-    found = {name: one.detach().clone() for name, one in _tensors(model)}
+    other = gathered.keys() != shards(model).keys()
+    refuse("model", (other, "split otherwise than it was", SPLIT))
+    found = {n: one.detach().clone() for n, one in _tensors(model) if n not in gathered} | gathered
     return {name: found.pop(name) for name in names}, found
 
 
 def _tensors(model: Any) -> Iterator[tuple[str, Any]]:
-    return chain(model.named_parameters(), model.named_buffers())
+    return chain(at_rest(model).named_parameters(), model.named_buffers())
 
 
-def digest(model: Any, *beside: Any) -> str:
-    """Return a hash of a model's parameters and buffers, and of tensors and numbers beside."""
+def digest(model: Any, *beside: Any, gathered: Tensors | None = None) -> str:
+    """Return a hash of a model's parameters and buffers, and of tensors and numbers beside.
+
+    Shards that are not gathered, of which each process has its own, count by their shape alone.
+    """
     found = hashlib.sha256()
 
     def update(value: Any) -> None:
@@ -112,7 +122,9 @@ def digest(model: Any, *beside: Any) -> str:
 
     for name, value in _tensors(model):
         found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        update(value)
+        whole = (gathered or {}).get(name, value)
+        if not _is_shard(whole):
+            update(whole)
     for leaf in trees.tree_leaves(beside):
         update(leaf) if isinstance(leaf, torch.Tensor) else found.update(repr(leaf).encode())
     return found.hexdigest()
@@ -167,7 +179,7 @@ def check_precision(device: Any, *, is_exact: bool) -> None:
 def are_of(optimizer: Any, model: Any) -> bool:
     """Return whether an optimizer has parameters of a model, unlike that of a copy."""
     given = {id(one) for group in optimizer.param_groups for one in group["params"]}
-    return any(id(one) in given for one in model.parameters())
+    return any(id(one) in given for one in at_rest(model).parameters())
 
 
 @final
@@ -214,3 +226,58 @@ def forget(model: Any) -> None:
     """Forget what was released of parameters that were overwritten since."""
     for one in model.parameters():
         _RELEASED.pop(one, None)
+
+
+# Models that torch.distributed.fsdp.fully_shard split: a process has some rows of each parameter.
+
+
+def at_rest(model: Any) -> Any:
+    """Return a model of which fully_shard holds but shards, as it does not after a forward."""
+    for module in _split(model):
+        module.reshard()
+    return model
+
+
+def _split(model: Any) -> Iterator[Any]:
+    """Give the modules that fully_shard was called with."""
+    for module in model.modules():
+        if any(kind.__name__ == "FSDPModule" for kind in type(module).__mro__):
+            yield module
+
+
+def shards(model: Any) -> Tensors:
+    """Return the tensors of a model of which this process has a part."""
+    return {name: one for name, one in _tensors(model) if _is_shard(one)}
+
+
+def _is_shard(value: Any) -> bool:
+    return type(value).__name__ == "DTensor"
+
+
+def _is_by_rows(value: Any) -> bool:
+    """Return whether each process has some rows of a parameter, in the order of ranks."""
+    ranks = list(range(distributed.get_world_size()))
+    by_rank = _is_shard(value) and value.device_mesh.mesh.tolist() == ranks
+    return by_rank and bool(value.placements[0].is_shard(0))
+
+
+@contextmanager
+def unhooked(model: Any) -> Iterator[None]:
+    """Let no forward put weights that fully_shard gathers in the place of those it is given."""
+    with ExitStack() as stack:
+        for module in _split(model):
+            for name in ("_forward_pre_hooks", "_forward_hooks"):
+                hooks = getattr(module, name)
+                left = {key: one for key, one in hooks.items() if _FSDP not in str(one.__module__)}
+                stack.callback(setattr, module, name, hooks)
+                setattr(module, name, type(hooks)(left))
+        yield
+
+
+def in_shards(model: Any, rows: Tensors) -> Tensors:
+    """Return gradients as the parameters are, of the rows that this process has of each."""
+    found = Tensors()
+    for name, one in trained(model).items():
+        like = {"shape": one.shape, "stride": one.stride(), "run_check": False}
+        found[name] = type(one).from_local(rows[name], one.device_mesh, one.placements, **like)
+    return found

@@ -83,6 +83,7 @@ class Private:
     _release: _checks.Release
     _microbatch: Microbatch
     _path: Path | None
+    _split: bool  # whether each process has some rows of each parameter
     _replay: Callable[..., PrivateReplay]
 
     def __post_init__(self) -> None:
@@ -212,31 +213,13 @@ class Private:
             IncompatibleError: By ``backward`` or ``step``, after a second backward pass, without
                 one, or with gradients that the loss has of weights themselves; by the next batch,
                 if no step used the last one.
-
-        Example:
-            >>> import torch
-            >>> import hockeystick as hs
-            >>> from hockeystick.adapters.torch import make_private
-            >>> model = torch.nn.Linear(2, 2)
-            >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            >>> data = torch.utils.data.TensorDataset(torch.randn(100, 2), torch.ones(100).long())
-            >>> plan = hs.DPSGD(examples=100, batch_size=20, steps=3, noise_multiplier=2)
-            >>> private = make_private(model, optimizer, data, plan)
-            >>> private_model, batches = private.own_loop(reduction="mean")
-            >>> for inputs, targets in batches:
-            ...     loss = torch.nn.functional.cross_entropy(private_model(inputs), targets)
-            ...     loss.backward()
-            ...     optimizer.step()
-            ...     optimizer.zero_grad()
-            >>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
-            True
         """
         own = self._own = OwnLoop(self, reduction)
         return own, Batches(self, own.give)
 
     def _outputs(self, inputs: Any, key: int) -> tuple[Any, int | None]:
         """Return a model's outputs for a batch, and of how many examples at once."""
-        params, kept = _checks.copies(self.model)
+        params, kept = _checks.copies(self.model, {})
         size = self._at_once(params)
         device = next(iter(params.values())).device
         with secret_randomness(key, self.steps, device), single_gradients(self.model):
@@ -260,7 +243,7 @@ class Private:
         In a loop of one's own, of other examples with the batch's inputs, by the key with which
         they were computed, of so many at once.
         """
-        processes = self._processes
+        processes, gathered = self._processes, self._gathered()
         facts = {"run": self._account.run, "steps": self.steps, "clipping norm": self._norm}
         with processes.together("step", lambda: facts | {"weights": _checks.digest(self.model)}):
             processes.check()
@@ -268,7 +251,7 @@ class Private:
             self.loader.check(batch)
             _checks.check_model(self.model)
             _checks.check_optimizer(self.optimizer, self.model)
-            params, kept = _checks.copies(self.model)
+            params, kept = _checks.copies(self.model, gathered)
             facts["trained parameters"] = list(params)
             self._arithmetic.check(self.steps, params)
             device = next(iter(params.values())).device
@@ -277,9 +260,13 @@ class Private:
                 self._release.check(self.model)
             given = batch.examples if examples is None else examples
             drawing = secret_randomness(self._seed if key is None else key, batch.step, device)
-            with drawing, single_gradients(self.model):
+            with drawing, _checks.unhooked(self.model), single_gradients(self.model):
                 sums, queried = self._clipped(loss_fn, given, params, kept, size)
-        self._summed = params, processes.summed(sums), processes.summed(queried)
+        sums = processes.summed(sums, by_rows=self._split)
+        self._summed = params, sums, processes.summed(queried)
+
+    def _gathered(self) -> Tensors:
+        return self._processes.gathered(self.model) if self._split else {}
 
     def _clipped(
         self, loss_fn: LossFn, batch: Row, params: Tensors, kept: Tensors, size: int | None
@@ -315,16 +302,20 @@ class Private:
             if processes.first:
                 self._account.count()
         with processes.together("release"):
-            if processes.first:
+            if not processes.first:
+                self._account.count()  # what the first one did
+            if processes.first or self._split:
                 gradients, answers = self._noised(step, params, sums, queried)
             else:
-                self._account.count()  # what the first one did
                 gradients, answers = (
                     {name: torch.zeros_like(params.get(name, one)) for name, one in parts.items()}
                     for parts in (sums, queried)
                 )
+            if self._split:
+                gradients = _checks.in_shards(self.model, gradients)
         self._release.note(self.model, self.steps)
-        gradients, answers = processes.sent(gradients), processes.sent(answers)
+        if not self._split:
+            gradients, answers = processes.sent(gradients), processes.sent(answers)
         if self._noting is not None:
             self._noting(self, gradients, answers)
         for name, value in self.model.named_parameters():
@@ -388,7 +379,7 @@ class Private:
         """
         if (loss_fn is None) == (train is None):
             raise ParameterError("loss_fn", loss_fn, "given, or train in its place")
-        if self._processes.size > 1 or self._arithmetic.correlated:
+        if self._processes.size > 1 or self._split or self._arithmetic.correlated:
             raise IncompatibleError("correlated noise and several processes are not replayed")
 
         def usual(private: Private) -> None:
@@ -425,7 +416,7 @@ class Private:
             "account": self._account.state(),
             "norm": self._norm,
             "memory": {name: value.clone() for name, value in self._memory.items()},
-            "weights": _checks.digest(self.model),
+            "weights": _checks.digest(self.model, gathered=self._gathered()),
             **self._arithmetic.state(),
         }
 
@@ -440,7 +431,7 @@ class Private:
         if not isinstance(state, dict) or set(state) != _STATE | set(rows.state()):
             raise ParameterError("state", type(state).__name__, "what state_dict returned")
         norm, memory = Constant(state["norm"]).norm, dict(state["memory"])
-        if state["weights"] != _checks.digest(self.model):
+        if state["weights"] != _checks.digest(self.model, gathered=self._gathered()):
             allowed = "that of the weights which the model has: load these first"
             raise ParameterError("state", "the state of other weights", allowed)
         if rows.correlated and norm != self._norm:

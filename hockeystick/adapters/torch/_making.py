@@ -28,6 +28,7 @@ from hockeystick.adapters.torch._loop import Microbatch, Private, deviations
 from hockeystick.adapters.torch._noise import Correlated, Exact, Real
 from hockeystick.adapters.torch._self_test import PrivateReplay
 from hockeystick.mechanisms import CyclicPoisson, MatrixFactorization
+from hockeystick.mechanisms.sampling.poisson import Clipping
 from hockeystick.release.clipping import Clip, Constant
 from hockeystick.release.noise.clipped_sum import NORM
 
@@ -74,7 +75,8 @@ def make_private(
 
     Args:
         model: A module; called with an input as it is, a tuple's parts in their places, or a
-            mapping's by their names. ``DistributedDataParallel`` around it is taken off.
+            mapping's by their names. ``DistributedDataParallel`` around it is taken off, and what
+            ``fully_shard`` split stays so.
         optimizer: Any optimizer of its parameters that takes one gradient for each step.
         dataset: Examples by number, each the model's input alone or a tuple of it and targets.
         plan: How batches are drawn, clipped and noised, and for how many steps.
@@ -132,6 +134,10 @@ def make_private(
         parts: Any = _grouped if grouped else _sampled
         sampler, computed, counted = parts(plan, clip, arithmetic, examples, seed)
         fetching = loading.fetching(dataset, secret=seed is None)
+        split = bool(_checks.shards(model))
+        usual = type(clip) is Constant and getattr(plan, "clipping", None) is Clipping.INDIVIDUAL
+        usual = usual and seed is None and counting.checkpoint is None
+        _checks.refuse("model", (split and not usual, "one that fully_shard split", _checks.SPLIT))
         journal = counting.opened()
     with processes.together("make_private"):
         said: dict[str, Any] = {"not_private": seed is not None, "arithmetic": computed.name}
@@ -149,7 +155,8 @@ def make_private(
     again = partial(make_private, clipping=clip, loading=loading, **options)
     loader = Loader(account, sampler, fetching, loading.at_once(dataset), processes, seed)
     replay, path = partial(PrivateReplay, dataset, again, plan), counting.checkpoint
-    return Private(model, optimizer, loader, clip, computed, release, microbatch, path, replay)
+    parts = model, optimizer, loader, clip, computed, release, microbatch, path, split, replay
+    return Private(*parts)
 
 
 def _sampled(plan: Any, clip: Clip, arithmetic: str, examples: int, seed: int | None) -> Any:

@@ -58,7 +58,7 @@ def test_rounds_go_through_the_plan_and_stop_where_it_ends(tmp_path: Path) -> No
     message = _message()  # whoever asks twice is answered and counted twice
     answers = [_answer(journal, message) for _ in range(3)]
     assert [_counted(answer) for answer in answers] == [4, 8, 10]
-    with pytest.raises(BudgetExhausted, match="more than the 10 steps that the plan has"):
+    with pytest.raises(BudgetExhausted, match="more steps than the 10 that are planned"):
         _answer(journal)
     assert journal.read_bytes().endswith(b"\n" + b"." * 10)
 

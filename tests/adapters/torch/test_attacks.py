@@ -20,7 +20,7 @@ from torch.nn.utils import parametrizations, parametrize
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
-from hockeystick.adapters.torch import Constant
+from hockeystick.adapters.torch import Constant, Online, Quantile
 from hockeystick.adapters.torch._noise import Exact, Real
 from hockeystick.errors import IncompatibleError, ParameterError
 from tests.adapters.torch.loops import (
@@ -252,12 +252,51 @@ def test_wrappers_that_spread_a_model_are_refused() -> None:
         with pytest.raises(ParameterError, match=refused):
             make_loop(model=model)
     do_step(make_loop(model=DistributedDataParallel(nn.Linear(3, 2))))
-    fully_shard = getattr(import_module("torch.distributed.fsdp"), "fully_shard", None)
-    if fully_shard is not None:
-        sharded = nn.Linear(3, 2)
-        fully_shard(sharded, mesh=torch.distributed.init_device_mesh("cpu", (1,)))
-        with pytest.raises(ParameterError, match=refused):
-            make_loop(model=sharded)
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.filterwarnings("ignore")  # torch's own, which differ from release to release
+def test_split_models_that_are_not_trained_are_refused(tmp_path: Path) -> None:
+    fsdp, mesh = import_module("torch.distributed.fsdp"), torch.distributed.init_device_mesh
+
+    def split(sizes: Any = (1,), names: Any = ("a",), **options: Any) -> Any:
+        model = nn.Sequential(nn.Linear(3, 2))
+        fsdp.fully_shard(model, mesh=mesh("cpu", sizes, mesh_dim_names=names), **options)
+        return model
+
+    def inside() -> Any:
+        return nn.Sequential(split())
+
+    def by_columns() -> Any:
+        return split(shard_placement_fn=lambda one: torch.distributed.tensor.Shard(one.dim() - 1))
+
+    refused: Any = (
+        (inside, {}),
+        (by_columns, {}),
+        (lambda: split((1, 1), ("a", "b")), {}),
+        (split, {"clipping": Quantile(0.7, bit_noise=2.0)}),
+        (split, {"clipping": Online(0.7)}),
+        (split, {"plan": replace(FULL, clipping="batch")}),
+        (split, {"not_private": 1}),
+        (split, {"checkpoint": tmp_path / "run.pt"}),
+    )
+    for made, options in refused:
+        with pytest.raises(ParameterError, match=r"^model must be whole, or split over all"):
+            make_loop(model=made(), **options)
+    private = make_loop(model=split())
+    do_step(private)
+    private.model(torch.ones(2, 3)).sum().backward()
+    with pytest.raises(IncompatibleError, match=r"steps by private.step alone"):
+        private.optimizer.step()
+    with pytest.raises(IncompatibleError, match=r"are not replayed"):
+        private.as_replay(LOSS)
+    own, batches = private.own_loop()
+    with pytest.raises(ParameterError, match=r"^model must be whole"):
+        own(next(iter(batches))[0])
+    whole = make_loop(model=nn.Linear(3, 2))
+    fsdp.fully_shard(whole.model, mesh=mesh("cpu", (1,)))
+    with pytest.raises(ParameterError, match=r"^model must be whole|^optimizer must be"):
+        do_step(whole)
 
 
 class Reading(nn.Linear):  # type: ignore[misc]  # torch may have no types

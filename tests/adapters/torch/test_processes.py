@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,80 @@ def test_where_an_example_goes_is_drawn_for_it_alone() -> None:
     assert 60 < counts.min() <= counts.max() < 140
 
 
+# A model that fully_shard split: each process has some rows of each parameter, or none.
+
+
+def _layers() -> Any:
+    torch.manual_seed(2)
+    model = torch.nn.Sequential(*(torch.nn.Linear(*size) for size in ((4, 5), (5, 5), (5, 1))))
+    model[1].requires_grad_(False)
+    return model
+
+
+def _split(plan: Any = FULL, model: Any = None, **options: Any) -> Any:
+    """Return a loop on a model that is split, where there is a group to split it over."""
+    model = _layers() if model is None else model
+    if distributed.is_initialized():
+        fully_shard = pytest.importorskip("torch.distributed.fsdp").fully_shard
+        fully_shard(model[0])
+        fully_shard(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.5)
+    data = torch.utils.data.TensorDataset(_rows().float())
+    return make_private(model, optimizer, data, plan, **options)
+
+
+def _own(value: Any) -> Any:
+    """Return a copy of what this process has of a parameter."""
+    return getattr(value.detach(), "to_local", value.detach)().clone()
+
+
+def _whole(private: Any) -> Any:
+    values = [one.detach() for one in private.model.parameters()]
+    return torch.cat([getattr(one, "full_tensor", one.clone)().flatten() for one in values])
+
+
+def _without_noise(rank: int, options: dict[str, Any]) -> Any:
+    private = _split(replace(FULL, noise_multiplier=0), microbatch=1, **options)
+    with torch.no_grad():
+        private.model(_rows().float())  # after which a part of it is whole
+    _ran(private)
+    state = private.state_dict()
+    private.load_state_dict(state)
+    return _whole(private).tolist(), state["weights"], private.steps
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+@pytest.mark.parametrize("per_layer", [False, True])
+def test_weights_that_are_split_are_those_of_one_process(
+    per_layer: bool, arithmetic: str, tmp_path: Path
+) -> None:
+    options = {"clipping": Constant(0.5, per_layer=per_layer), "arithmetic": arithmetic}
+    alone = _without_noise(0, options)
+    found = _in_processes(tmp_path, _without_noise, options)
+    assert arithmetic == "real" or found == [alone, alone]
+    assert (
+        found[0] == found[1] == (pytest.approx(alone[0], rel=1e-4, abs=1e-5), found[0][1], alone[2])
+    )
+
+
+def _noise_alone(rank: int, path: Path, arithmetic: str) -> Any:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 100), torch.nn.Linear(100, 1))
+    private = _split(FULL, model, journal=path / f"journal-{rank}", arithmetic=arithmetic)
+    private.step(lambda out: 0 * out.sum())
+    return [(EXAMPLES * one.grad.to_local()).flatten().tolist() for one in model.parameters()]
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_noise_is_drawn_once_by_who_has_a_row(arithmetic: str, tmp_path: Path) -> None:
+    found = _in_processes(tmp_path, _noise_alone, tmp_path, arithmetic)
+    assert [list(map(len, parts)) for parts in found] == [[200, 50, 100, 1], [200, 50, 0, 0]]
+    assert not set(found[0][0]) & set(found[1][0])
+    every = torch.tensor([number for parts in found for part in parts for number in part])
+    assert 0.7 < float(every.var()) < 1.3  # five deviations
+    assert (tmp_path / "journal-0").read_bytes().endswith(b"\n.")
+    assert not (tmp_path / "journal-1").exists()
+
+
 # Processes that differ, or of which one cannot go on.
 
 
@@ -351,23 +426,33 @@ def test_a_load_of_one_process_changes_nothing(where: int, tmp_path: Path) -> No
 # Processes that die, hang, or are others after a restart.
 
 
-def _dying(rank: int, where: int, journal: Path) -> Any:
-    private = _ran(_loop(FULL, journal=journal, **SEEDED), 1)
+def _dying(rank: int, where: int, part: tuple[Any, str], split: bool, journal: Path) -> Any:
+    private = _ran((_split if split else _loop)(FULL, journal=journal), 1)
     if rank == where:
-        owner, name = (torch.Tensor, "sum") if where else (_noise, "rounded_gaussian")
-        setattr(owner, name, lambda *arguments, **options: os._exit(1))
-    weights, said = private.model.weight.detach().clone(), []
+        setattr(part[0], part[1], lambda *arguments, **options: os._exit(1))
+    weights, said = [_own(one) for one in private.model.parameters()], []
     for _ in range(2):
         with pytest.raises(IncompatibleError) as found:
             _ran(private)
         said.append(str(found.value))
-    return said, torch.equal(weights, private.model.weight), private.steps
+    kept = zip(weights, map(_own, private.model.parameters()), strict=True)
+    return said, all(torch.equal(*both) for both in kept), private.steps
 
 
-@pytest.mark.parametrize(("where", "counted"), [(1, 1), (0, 2)])
-def test_where_one_process_dies_the_others_stop(where: int, counted: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("where", "part", "split", "counted"),
+    [
+        pytest.param(1, (torch.Tensor, "sum"), False, 1, id="1-1"),
+        pytest.param(0, (_noise, _BITS), False, 2, id="0-2"),
+        pytest.param(0, (_noise, _BITS), True, 2, id="split-0-2"),
+        pytest.param(1, (_noise, _BITS), True, 2, id="split-1-2"),
+    ],
+)
+def test_where_one_process_dies_the_others_stop(
+    where: int, part: Any, split: bool, counted: int, tmp_path: Path
+) -> None:
     journal = tmp_path / "run.journal"
-    found = _in_processes(tmp_path, _dying, where, journal)
+    found = _in_processes(tmp_path, _dying, where, part, split, journal)
     assert found[where] is None
     said, kept, steps = found[1 - where]
     assert all("have lost one another" in one for one in said)

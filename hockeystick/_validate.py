@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeGuard, TypeVar
 
 import numpy as np
 
-from hockeystick.errors import ParameterError
+from hockeystick.errors import ParameterError, same_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,6 +162,13 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
         listed = ", ".join(repr(str(text)) for text in allowed)
         raise ParameterError(name, value, f"one of {listed}" if len(allowed) > 1 else listed)
     return str(value)
+
+
+def name_in(name: str, value: object, names: Collection[str]) -> str:
+    """Return one of some names, whatever its capitals and dashes, or raise."""
+    if isinstance(value, str) and value not in names:
+        value = same_name(value, names)
+    return one_of(name, value, tuple(names))
 
 
 def choice(name: str, value: object, enum: type[_Choice]) -> _Choice:

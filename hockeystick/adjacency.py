@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from hockeystick._validate import WordEnum
 
 
@@ -12,26 +14,19 @@ class Adjacency(WordEnum):
     - ``REPLACE_ONE`` ("replace-one"): one example has another value; the sizes are equal.
     - ``ZERO_OUT`` ("zero-out"): one example is replaced by one that contributes zero.
 
-    Wherever an adjacency is asked for, its text is accepted as well.
-
     Example:
         >>> from hockeystick import Adjacency
         >>> Adjacency("zero-out") is Adjacency.ZERO_OUT
         True
     """
 
-    ADD_REMOVE = "add-remove"
-    REPLACE_ONE = "replace-one"
-    ZERO_OUT = "zero-out"
+    meaning: str  # what neighbouring data sets are, as a sentence for a reviewer
 
-    @property
-    def meaning(self) -> str:
-        """What neighbouring data sets are, as a sentence for a reviewer."""
-        return _MEANINGS[self]
+    def __new__(cls, name: str, meaning: str = "") -> Self:
+        made = str.__new__(cls, name)
+        made._value_, made.meaning = name, meaning
+        return made
 
-
-_MEANINGS = {
-    Adjacency.ADD_REMOVE: "Neighbouring data sets differ by one example added or removed.",
-    Adjacency.REPLACE_ONE: "Neighbouring data sets differ in the value of one example.",
-    Adjacency.ZERO_OUT: "Neighbouring data sets differ by one example that contributes zero.",
-}
+    ADD_REMOVE = "add-remove", "Neighbouring data sets differ by one example added or removed."
+    REPLACE_ONE = "replace-one", "Neighbouring data sets differ in the value of one example."
+    ZERO_OUT = "zero-out", "Neighbouring data sets differ by one example that contributes zero."

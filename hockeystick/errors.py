@@ -35,10 +35,8 @@ def hint(name: object, names: Iterable[str]) -> str:
     return f" (did you mean {known[found[0]]!r}?)" if found else ""
 
 
-def same_name(value: object, names: Iterable[str]) -> object:
+def same_name(value: str, names: Iterable[str]) -> str:
     """Return the name that differs from a text in capitals and dashes alone, else the text."""
-    if not isinstance(value, str):
-        return value
     return {_plain(one): one for one in names}.get(_plain(value), value)
 
 

@@ -26,14 +26,19 @@ from hockeystick.accountants.base import (
 )
 from hockeystick.accountants.choice import Auto
 from hockeystick.accountants.closed_form import ClosedForm
-from hockeystick.errors import ParameterError, same_name
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.structure import with_least_encoders
-from hockeystick.numerics import ULP, least_reading
+from hockeystick.numerics import ULP
 from hockeystick.numerics.rounding import OUTWARD_8192
 from hockeystick.privacy_loss import AnalyticLoss, Composition, Terms
-from hockeystick.privacy_loss.core.composition import cgf_upper, largest_loss, least_largest_loss
+from hockeystick.privacy_loss.core.composition import (
+    Lines,
+    cgf_upper,
+    largest_loss,
+    least_largest_loss,
+)
 from hockeystick.results import Approximate, Certified, Quantity
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -386,12 +391,6 @@ def asked(delta: float | None, epsilon: float | None) -> tuple[Quantity, float]:
     return "delta", _validate.real("epsilon", epsilon)
 
 
-def refuse_swapped(plan: object, name: str, given: object) -> None:
-    """Raise where a plan and a number are given in each other's place."""
-    if isinstance(given, Mechanism) and not isinstance(plan, Mechanism):
-        raise ParameterError(f"plan, {name}", (plan, given), "in this order: they are swapped")
-
-
 def _answer_or_answers(
     plan: Mechanism,
     quantity: Quantity,
@@ -400,7 +399,6 @@ def _answer_or_answers(
     digits: int | None,
 ) -> Answer | tuple[Answer, ...]:
     name = "delta" if quantity == "epsilon" else "epsilon"
-    refuse_swapped(plan, name, given)
     if digits is not None:
         digits = _validate.count("digits", digits, _validate.PARAMETERS["digits"])
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str):
@@ -508,26 +506,26 @@ def has_no_epsilon(composition: Composition, delta: float) -> bool:
     Cauchy and Schwarz, with ``1 + chi^2 = exp(sum n_i K_i(1))``. The sum is small where runs are
     few, the root where they are many.
     """
-    least = float(least_reading(delta)) / (1.0 + OUTWARD_8192)
-    return all(_is_below(terms, least) for terms in composition.directions)
+    # The rounding also covers the decimal that a float prints as.
+    least, lines = delta / (1.0 + OUTWARD_8192), composition.analytic
+    return bool(lines) and all(_is_below(terms, least) for terms in lines)
 
 
-def _is_below(terms: Terms, delta: float) -> bool:
+def _is_below(terms: Lines, delta: float) -> bool:
     """Return whether a direction's total variation distance is proven to be at most delta."""
-    losses = [(loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss)]
-    if not len(terms) == len(losses) <= _MOST_LOSSES:
+    if len(terms) > _MOST_LOSSES:
         return False
-    if any(loss.out_of_range for loss, _ in losses):
-        return False
-    hopeful = _HOPEFUL * delta
-    square = math.fsum(n * loss.clt_mu_squared for loss, n in losses)
-    if 0.5 * math.sqrt(square) <= hopeful:
+    square = apart = 0.0
+    for loss, count in terms:
+        square += count * loss.clt_mu_squared
+        apart += count * loss.delta_estimate(0.0)
+    if 0.5 * math.sqrt(square) <= _HOPEFUL * delta:
         exponent = cgf_upper(terms, 1.0)
         if exponent < 1.0 and 0.5 * math.sqrt(math.expm1(exponent)) * (1.0 + OUTWARD_8192) <= delta:
             return True
-    if math.fsum(n * loss.delta_estimate(0.0) for loss, n in losses) > hopeful:
+    if apart > _HOPEFUL * delta:
         return False
-    return math.fsum(n * _upper(loss) for loss, n in losses) * (1.0 + OUTWARD_8192) <= delta
+    return math.fsum(n * _upper(loss) for loss, n in terms) * (1.0 + OUTWARD_8192) <= delta
 
 
 def _upper(loss: AnalyticLoss) -> float:
@@ -562,9 +560,8 @@ def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> 
 
 def accountant_of(name: str, tolerance: float) -> Accountant:
     """Return the accountant of a name that goes for such a relative width, or raise."""
-    names = tuple(ACCOUNTANTS)
     if isinstance(name, list | tuple):
         allowed = "one name (several side by side: hockeystick.compare(plan, delta=1e-5))"
         raise ParameterError("accountant", name, allowed)
-    asked = ACCOUNTANTS[_validate.one_of("accountant", same_name(name, names), names)]
+    asked = ACCOUNTANTS[_validate.name_in("accountant", name, ACCOUNTANTS)]
     return asked.within(_validate.real("tolerance", tolerance))

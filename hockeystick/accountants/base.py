@@ -391,6 +391,10 @@ class Accountant(ABC):
         """
         return {}
 
+    def applies(self, composition: Composition, quantity: Quantity, value: float) -> bool:
+        """Return whether it may have an answer, as far as the kinds of losses tell."""
+        return True
+
     def within(self, tolerance: float) -> Accountant:
         """Return the accountant with another tolerance, or itself where it has none."""
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants.base import (
@@ -136,7 +136,9 @@ class Auto(Accountant):
     has_digits: ClassVar[bool] = True
 
     def within(self, tolerance: float) -> Auto:
-        return replace(self, tolerance=tolerance)
+        if tolerance == self.tolerance:
+            return self
+        return Auto(tuple(one.within(tolerance) for one in self.order), tolerance)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
         return self.choose(composition, "epsilon", delta)[1]
@@ -166,8 +168,10 @@ class Auto(Accountant):
         best: tuple[Accountant, Interval] | None = None
         refusal: UnsupportedError | None = None
         widths: dict[str, float] = {}
-        for accountant in (one.within(self.tolerance) for one in self.order):
+        for accountant in self.order:
             if digits is not None and not accountant.has_digits:
+                continue
+            if not accountant.applies(composition, quantity, value):
                 continue
             try:
                 found = accountant, accountant.read(composition, quantity, value, digits)

@@ -435,6 +435,12 @@ class ClosedForm(DirectedAccountant):
     summary: ClassVar[str] = "exact formula for unsampled Gaussians, pure DP and single runs"
     has_digits: ClassVar[bool] = True
 
+    def applies(self, composition: Composition, quantity: Quantity, value: float) -> bool:
+        return not composition.analytic or all(
+            has_closed_form(terms) or (quantity == "delta" and value >= largest_loss(terms))
+            for terms in composition.analytic
+        )
+
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         if not terms:
             return Interval.point(0.0)

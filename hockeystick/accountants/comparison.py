@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.accountants.ask import Answer, answers_by, asked, refuse_swapped
+from hockeystick.accountants.ask import Answer, answers_by, asked
 from hockeystick.accountants.auto import ACCOUNTANTS, AUTO
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.tradeoff import tradeoff
@@ -332,7 +332,6 @@ def compare(
         >>> [row.accountant for row in rows if row.answer is None]
         ['selection', 'parts', 'advanced', 'basic']
     """
-    refuse_swapped(plan, "delta", delta)
     name, value = asked(delta, epsilon)
     known = checked("plan", plan)
     others = [one for one in ACCOUNTANTS.values() if one is not AUTO]

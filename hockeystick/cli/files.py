@@ -66,7 +66,7 @@ def init(file: str, like: str | None, list_all: bool, force: bool) -> None:
 
 
 def _text(like: str) -> str:
-    name = str(same_name(like, RELEASES))
+    name = same_name(like, RELEASES)
     if name in RELEASES:
         numbers = ", ".join(f"{one}=..." for one in required_by(RELEASES[name]))
         raise click.UsageError(f"{like} needs its numbers: write '{name}({numbers})'")

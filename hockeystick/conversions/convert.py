@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias, TypeVar, overload
 
 from hockeystick import accountants
-from hockeystick._validate import one_of, real
+from hockeystick._validate import name_in, real
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.conversions.by_losses import (
@@ -32,7 +32,7 @@ from hockeystick.conversions.theorems import (
     steinke_rho,
     up_product,
 )
-from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError, same_name
+from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, Origin, PureDP, RenyiDP
@@ -109,7 +109,7 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
     asked = to.__name__ if isinstance(to, type) else to
     if not isinstance(asked, str):
         raise ParameterError("to", to, f"a notion: one of {', '.join(TARGETS)}")
-    name = one_of("to", same_name(asked, TARGETS), tuple(TARGETS))
+    name = name_in("to", asked, TARGETS)
     parameters = read(name, given)
     if parameters == {"delta": 1.0}:
         return proven(ApproxDP(0.0, 1.0), "every release is (epsilon, 1)-DP")

@@ -35,11 +35,10 @@ def deltas(
 ) -> tuple[Array, Array]:
     """Return, over ``exp(scale)``, delta's ends, estimate and derivative at each epsilon; scales.
 
-    ``line`` is its real part, its step and the bound of what is beyond its end, relative to
-    ``|M(c)|``. A row of ``aliases`` is an order of Chernoff's bound, an upper bound of K there, and
-    its distance from c times the window. ``real + i imag`` is K at the nodes, right to ``error``;
-    ``weight``, right to ``weight_error``, is the factor of the exponential. The last result is
-    ``exp`` of the error of ``scale``, by which bounds relative to the true ``|M(c)|`` grow.
+    ``line`` is its real part, its step and the bound of the rest, over ``|M(c)|``; a row of
+    ``aliases`` an order of Chernoff's bound and an upper bound of K there. ``real + i imag`` is K
+    at the nodes, right to ``error``, and ``weight`` the factor of the exponential. The last result
+    is ``exp`` of the error of ``scale``, by which bounds relative to the true ``|M(c)|`` grow.
     """
     c, step, truncation = line
     size, nodes = epsilons.size, real.size
@@ -69,7 +68,8 @@ def deltas(
         )
         beyond = 0.0
         for j in range(aliases.shape[0]):
-            order, upper, gap = aliases[j, 0], aliases[j, 1], aliases[j, 2]
+            order, upper = aliases[j, 0], aliases[j, 1]
+            gap = abs(order - c) * (2.0 * math.pi / step)
             first = upper - order * epsilon + log_cks_factor(order) - gap - scale
             apart = -math.expm1(-gap)
             beyond += math.exp(min(first, LARGEST_EXPONENT)) / apart if apart > 0.0 else math.inf

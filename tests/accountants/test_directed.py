@@ -54,7 +54,7 @@ def test_the_answer_is_that_of_the_direction_that_costs_more(plan: hs.Mechanism)
     assert max(one.lower for one in alone) <= found.upper
     assert found.lower <= max(one.upper for one in alone)
     assert found.upper == pytest.approx(max(one.upper for one in alone), rel=1e-8)
-    for terms in cost.directions:
+    for terms in cost.analytic:
         delta = accountant.delta_of(terms, 1.0)
         assert accountant._is_below(terms, 1.0, math.log(delta.upper) + 0.05)
         assert not accountant._is_below(terms, 1.0, math.log(delta.lower))

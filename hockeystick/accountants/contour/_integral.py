@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from hockeystick.accountants.contour._far_outputs import AnalyticTerms, ContourTarget, FarOutputs
 from hockeystick.accountants.rdp import cgf_estimates
-from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, ContourValues, Decay, TailRule, TailSplit
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
@@ -87,11 +87,6 @@ class VerticalContour:
     def height(self) -> float:
         """The imaginary part at which the line ends."""
         return self.step * self.last
-
-    @property
-    def window(self) -> float:
-        """The distance in epsilon at which the trapezoid rule repeats itself."""
-        return 2.0 * math.pi / self.step
 
 
 def choose_contour(
@@ -364,9 +359,10 @@ class Integral:
     """``delta(epsilon) = (1/pi) Int Re[exp(K(z) - epsilon z) / (z (1 + z))] dy`` along a line.
 
     At the nodes z, ``real + i imag`` is K, right to ``error``, and ``weight`` the factor of the
-    exponential, right to ``weight_error``. ``cgf_above`` and ``cgf_below`` are K at the two orders
-    of Chernoff's bound on the aliases. K is computed once; any epsilon near the one that the line
-    was chosen for is then a short sum. The bounds hold for every epsilon; they are narrow near it.
+    exponential, right to ``weight_error``. ``aliases`` are the two orders of Chernoff's bound on
+    ``sum delta(epsilon + m W) exp(m W c)``, each with an upper bound of K. K is computed once; any
+    epsilon near the one that the line was chosen for is then a short sum. The bounds hold for every
+    epsilon; they are narrow near it.
     """
 
     line: VerticalContour
@@ -375,30 +371,24 @@ class Integral:
     real: Floats
     imag: Floats
     error: Floats
-    cgf_above: Ball
-    cgf_below: Ball
+    aliases: Floats
     tails: TailAndBulk | None
     far: FarOutputs | None = None
 
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
-        return self.each(epsilon)[0]
+        return LogDelta(*self.deltas(np.array([epsilon]))[:, 0].tolist())
 
-    def each(self, *epsilons: float) -> list[LogDelta]:
-        """Return delta at each of some epsilons."""
-        found = self.deltas(np.array(epsilons))
-        return [LogDelta(*values) for values in zip(*map(np.ndarray.tolist, found), strict=True)]
-
-    def deltas(self, epsilons: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return the fields of ``LogDelta`` at any number of epsilons, as arrays."""
+    def deltas(self, epsilons: Floats) -> Floats:
+        """Return the fields of ``LogDelta`` at any number of epsilons, a row each."""
         from hockeystick.kernels import contour_sums
 
         line = (self.line.c, self.line.step, self.line.truncation)
         values = self.weight, self.weight_error, self.real, self.imag, self.error
-        found, growth = contour_sums.deltas(line, self._aliases, *values, epsilons)
-        scale, lower, estimate, upper, derivative = found
+        found, growth = contour_sums.deltas(line, self.aliases, *values, epsilons)
         if self.tails is None and self.far is None:
-            return scale, lower, estimate, upper, derivative
+            return found
+        scale, lower, estimate, upper, derivative = found
         with _OVERFLOW_IGNORED():
             # Bounds relative to the true |M(c)| become relative to the computed one.
             if self.tails is not None:
@@ -411,7 +401,7 @@ class Integral:
                 estimate = estimate + middle
                 upper = upper + most + rounding
                 derivative = derivative + change
-        return scale, lower, estimate, upper, derivative
+        return np.array([scale, lower, estimate, upper, derivative])
 
     def estimates(self, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the scale, the estimate and the derivative alone, in a third of the time."""
@@ -425,21 +415,6 @@ class Integral:
                 _, middle, _, change = self.far.deltas(epsilons, scale)
                 estimate, derivative = estimate + middle, derivative + change
         return scale, estimate, derivative
-
-    @cached_property
-    def _aliases(self) -> Floats:
-        """The orders of Chernoff's bound, the upper ends of K there, and the gaps to the line.
-
-        The aliases, ``sum delta(epsilon + m W) exp(m W c)``, are geometric series in the gaps.
-        """
-        line = self.line
-        bounds = ((line.order_above, self.cgf_above), (line.order_below, self.cgf_below))
-        return np.array(
-            [
-                (one, cgf.midpoint + cgf.radius, abs(one - line.c) * line.window)
-                for one, cgf in bounds
-            ]
-        )
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:
         """Return the epsilon whose estimated delta is the given one, to the last digits."""
@@ -491,9 +466,9 @@ def integrate(
             factor, factor_error = _with_tail(counts, lines, line, tail_rules)
             weight_error = np.abs(weight) * factor_error
             weight *= factor
-        cgf_above = _real_cgf(terms, rules, line.order_above)
-        cgf_below = _real_cgf(terms, rules, line.order_below)
-        return Integral(line, weight, weight_error, real, imag, error, cgf_above, cgf_below, tails)
+        orders = line.order_above, line.order_below
+        aliases = np.array([(order, _cgf_upper(terms, rules, order)) for order in orders])
+        return Integral(line, weight, weight_error, real, imag, error, aliases, tails)
 
 
 def _with_tail(
@@ -572,13 +547,13 @@ def _log_margin(terms: AnalyticTerms, line: VerticalContour, target: ContourTarg
     return target.accuracy + 4.0 + math.log(len(terms)) + max(excess, 0.0)
 
 
-def _real_cgf(terms: AnalyticTerms, rules: Sequence[ContourRule], c: float) -> Ball:
-    """Return the composition's K at a point of the real axis; at 0 it is 0."""
+def _cgf_upper(terms: AnalyticTerms, rules: Sequence[ContourRule], c: float) -> float:
+    """Return an upper bound of K at a point of the real axis; at 0 it is 0."""
     if c == 0.0:
-        return Ball(0.0, 0.0)
+        return 0.0
     value = error = 0.0
     for (_, count), rule in zip(terms, rules, strict=True):
         one = rule.line(c, 0.0, 1)
         value += count * float(one.real[0])
         error += count * float(one.error[0])
-    return Ball(value, error)
+    return value + error

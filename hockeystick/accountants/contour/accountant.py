@@ -42,7 +42,13 @@ from hockeystick.accountants.base import (
 )
 from hockeystick.accountants.closed_form import closed_delta_upper, dominating_closed_form
 from hockeystick.accountants.contour._far_outputs import AnalyticTerms, ContourTarget
-from hockeystick.accountants.contour._integral import Integral, choose_contour, integrate, rules_for
+from hockeystick.accountants.contour._integral import (
+    Integral,
+    LogDelta,
+    choose_contour,
+    integrate,
+    rules_for,
+)
 from hockeystick.accountants.contour.search import (
     LineGuess,
     integral_for_delta,
@@ -63,7 +69,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
 )
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
-from hockeystick.privacy_loss.core.composition import total
+from hockeystick.privacy_loss.core.composition import Lines, total
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity
@@ -161,34 +167,32 @@ class Contour(DirectedAccountant):
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return the larger of the two directions; the other alone if one is provably smaller."""
-        first, *rest = composition.directions
-        if not rest or not self._is_plain(composition):
+        lines = composition.analytic
+        if not lines or not all(lines):
             return super().epsilon(composition, delta)
-        found = self.epsilon_of(first, delta)
+        found = self._epsilon_along(lines[0], lines[0], delta)
+        if len(lines) == 1 or self._is_below(lines[1], found.lower, log_readings(delta)[0]):
+            return found
         # At 0 the divergence is the total variation distance, that of (P, Q) and of (Q, P).
-        turned = tuple((loss.opposite, count) for loss, count in first)
-        if found.upper == 0.0 and turned == rest[0]:
+        if found.upper == 0.0 and tuple((one.opposite, n) for one, n in lines[0]) == lines[1]:
             return found
-        if self._is_below(rest[0], found.lower, log_readings(delta)[0]):
-            return found
-        return worse([found, self.epsilon_of(rest[0], delta)])
+        return worse([found, self._epsilon_along(lines[1], lines[1], delta)])
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return the larger of the two directions; the other alone if one is provably smaller."""
-        first, *rest = composition.directions
-        if not rest or not self._is_plain(composition) or not 0.0 < epsilon < _LARGEST_EPSILON:
+        lines = composition.analytic
+        if not lines or not 0.0 < epsilon < _LARGEST_EPSILON:
             return super().delta(composition, epsilon)
-        found = self.delta_of(first, epsilon)
-        if found.lower > 0.0 and self._is_below(rest[0], epsilon, math.log(found.lower)):
+        found = self.delta_of(lines[0], epsilon)
+        if len(lines) == 1 or (
+            found.lower > 0.0 and self._is_below(lines[1], epsilon, math.log(found.lower))
+        ):
             return found
-        return worse([found, self.delta_of(rest[0], epsilon)])
+        return worse([found, self.delta_of(lines[1], epsilon)])
 
     def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
-        first, *rest = composition.directions
-        if not rest or not self._is_plain(composition):
-            return {}
-        both = [self.analytic_terms(one) for one in (first, *rest)]
-        if not all(both):
+        both = composition.analytic
+        if len(both) < 2 or not all(both):
             return {}
         from hockeystick.accountants.contour.many import are_below, deltas_of, epsilons_of
 
@@ -201,23 +205,18 @@ class Contour(DirectedAccountant):
             with np.errstate(divide="ignore"):
                 epsilons, log_deltas = asked, np.log(ends[0])
         known = np.flatnonzero(np.isfinite(log_deltas) & np.isfinite(epsilons))
-        below = epsilons[known] >= largest_loss(rest[0])
+        below = epsilons[known] >= largest_loss(both[1])
         below |= are_below(both[1], epsilons[known], log_deltas[known])
         return {
             float(asked[k]): (self, Interval(*map(float, ends[:, k])).ordered())
             for k in known[below]
         }
 
-    def _is_plain(self, composition: Composition) -> bool:
-        both = (*composition.removing, *composition.adding)
-        return all(isinstance(loss, AnalyticLoss) and not loss.out_of_range for loss, _ in both)
-
-    def _is_below(self, terms: Terms, epsilon: float, log_delta: float) -> bool:
+    def _is_below(self, terms: Lines, epsilon: float, log_delta: float) -> bool:
         """Return whether one direction's delta at an epsilon is proven to be below, by one line."""
         if epsilon >= largest_loss(terms):
             return True
-        lines = self.analytic_terms(terms)
-        return epsilon > 0.0 and upper_log_delta(lines, epsilon, log_delta) < log_delta
+        return epsilon > 0.0 and upper_log_delta(terms, epsilon, log_delta) < log_delta
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         if not terms:
@@ -226,11 +225,12 @@ class Contour(DirectedAccountant):
         if pairs and not dominating_closed_form(terms):
             order = optimal_order(pairs.dominating, math.log(delta))
             return self._between(pairs, order, lambda one: _QUICK.epsilon_of(one, delta))
-        lines = self.analytic_terms(terms)
+        return self._epsilon_along(terms, self.analytic_terms(terms), delta)
+
+    def _epsilon_along(self, terms: Terms, lines: AnalyticTerms, delta: float) -> Interval:
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
-        one_by_one = expanded(terms)
-        if proven is None and one_by_one != terms:
+        if proven is None and (one_by_one := expanded(terms)) != terms:
             return self.epsilon_of(one_by_one, delta)
         bound = proven or RDP().epsilon_of(terms, delta)
         if not lines or not self.smooths or bound.is_narrow(self.tolerance):
@@ -250,8 +250,7 @@ class Contour(DirectedAccountant):
         least, guess = _LEAST_LOG_DELTA, self.guess
         found = integral_for_epsilon(lines, epsilon, least=least, guess=guess) if lines else None
         value = found and found.integral.delta(epsilon)
-        one_by_one = expanded(terms)
-        if value is None and one_by_one != terms:
+        if value is None and (one_by_one := expanded(terms)) != terms:
             return self.delta_of(one_by_one, epsilon)
         if value is None or not value.relative_error <= _MOST_RELATIVE_ERROR:
             return self._narrowed(RDP().delta_of(terms, epsilon), lines, epsilon)
@@ -329,7 +328,7 @@ def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Inte
         upper, lower = estimate + margin, max(estimate - margin, 0.0)
         if estimate == 0.0 and here.log("upper") <= least - slack:
             upper = 0.0
-        high, low = integral.each(upper, lower)
+        high, low = map(LogDelta._make, integral.deltas(np.array([upper, lower])).T.tolist())
         if high.log("upper") <= least - slack and (
             lower == 0.0 or low.log("lower") >= most + slack
         ):

@@ -44,7 +44,6 @@ from hockeystick.accountants.rdp import (
     saddle_log_delta,
     saddle_terms,
 )
-from hockeystick.numerics import Ball
 from hockeystick.numerics.roots import increasing_root_by_newton
 from hockeystick.numerics.rounding import OUTWARD_8
 from hockeystick.privacy_loss import (
@@ -74,32 +73,36 @@ def integral_at_once(
     Its errors aim for ``exp(-accuracy)`` of delta. None is made of other losses than
     Poisson-subsampled Gaussians.
     """
-    losses = [loss for loss, _ in terms if isinstance(loss, SampledGaussianLoss)]
-    if len(losses) < len(terms) or len({loss.removing for loss in losses}) > 1:
+    runs, sides = [], set()
+    for loss, count in terms:
+        if not isinstance(loss, SampledGaussianLoss):
+            return None
+        runs.append((loss.p, loss.mu, float(count)))
+        sides.add(loss.removing)
+    if len(sides) > 1:
         return None
     from hockeystick.kernels import contour_sums, sampled_gaussian_contour
 
-    counts = np.array([float(count) for _, count in terms])
+    p, mu, counts = np.array(list(zip(*runs, strict=True)))
     line, real, imag, error = sampled_gaussian_contour.contour(
-        np.array([loss.p for loss in losses]),
-        np.array([loss.mu for loss in losses]),
+        p,
+        mu,
         counts,
-        losses[0].removing,
+        sides.pop(),
         goal,
         at_epsilon,
         first_order(terms, goal, at_epsilon=at_epsilon),
         accuracy,
-        _MOST_WORK * len(losses),
+        _MOST_WORK * len(runs),
         (STRONG, LEAST_LOG_WEIGHT, SLACK),
     )
     if not line.size:
         return None
     c, epsilon, log_delta, above, below, upper_above, upper_below, step, truncation = line.tolist()
     contour = VerticalContour(c, above, below, step, real.size - 1, truncation)
-    weight = contour_sums.weights(c, step, real.size)
-    ends = Ball(upper_above, 0.0), Ball(upper_below, 0.0)
-    nothing = np.zeros(real.size)
-    return Integral(contour, weight, nothing, real, imag, error, *ends, None), epsilon, log_delta
+    weight, nothing = contour_sums.weights(c, step, real.size), np.zeros(real.size)
+    aliases = np.array([(above, upper_above), (below, upper_below)])
+    return Integral(contour, weight, nothing, real, imag, error, aliases, None), epsilon, log_delta
 
 
 def first_order(terms: AnalyticTerms, goal: float, *, at_epsilon: bool = False) -> float:
@@ -108,18 +111,16 @@ def first_order(terms: AnalyticTerms, goal: float, *, at_epsilon: bool = False) 
     It is the saddle of a Gaussian of the same chi-square divergence, or the order beyond which hits
     decide a sampled Gaussian's K, where ``p exp(c mu^2 / 2)`` is 1, if that is less.
     """
-    square = sum(loss.clt_mu_squared * count for loss, count in terms)
+    square, most = 0.0, _LARGEST_ORDER
+    for loss, count in terms:
+        square += loss.clt_mu_squared * count
+        if isinstance(loss, SampledGaussianLoss) and loss.removing:
+            most = min(most, -2.0 * math.log(loss.p) / (loss.mu * loss.mu))
     if not 0.0 < square < math.inf:
         return 1.0
     root = math.sqrt(square)
     order = goal / square - 0.5 if at_epsilon else math.sqrt(2.0 * max(-goal, 1.0)) / root
-    order = min(max(order, min(1.0, 1.0 / root), _LEAST_ORDER), _LARGEST_ORDER)
-    hits = [
-        -2.0 * math.log(loss.p) / (loss.mu * loss.mu)
-        for loss, _ in terms
-        if isinstance(loss, SampledGaussianLoss) and loss.removing
-    ]
-    return min([order, *hits])
+    return min(max(order, min(1.0, 1.0 / root), _LEAST_ORDER), most)
 
 
 # What an integral may take in any case.

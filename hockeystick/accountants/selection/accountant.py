@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Final, TypeAlias, final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,11 @@ from hockeystick.accountants.selection.pairs import FinitePair, Knots, swapped_t
 from hockeystick.errors import UnsupportedError
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.numerics.roots import falling_crossing
-from hockeystick.privacy_loss import Terms, TunedLoss, largest_loss
+from hockeystick.privacy_loss import Composition, Terms, TunedLoss, largest_loss
 from hockeystick.tradeoffs import Profile
+
+if TYPE_CHECKING:
+    from hockeystick.results import Quantity
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -173,6 +176,10 @@ class Selection(DirectedAccountant):
     name: ClassVar[str] = "selection"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "tuning by the privacy profile of one run, in the worst order"
+
+    def applies(self, composition: Composition, quantity: Quantity, value: float) -> bool:
+        directions = composition.directions
+        return any(isinstance(loss, TunedLoss) for terms in directions for loss, _ in terms)
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         return self._of(terms, _epsilon_by_profile, RDP().epsilon_of, delta)

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from hockeystick import _validate, accountants
-from hockeystick._validate import Domain, one_of
+from hockeystick._validate import Domain, name_in, one_of
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.conversions.by_losses import plan_divergence
 from hockeystick.conversions.convert import convert
-from hockeystick.errors import ParameterError, UnsupportedError, same_name
+from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics.rounding import OUTWARD_32
@@ -399,7 +399,7 @@ def constraint_of(target: object, accountant: str) -> Constraint:
 
 def _proving(accountant: str) -> str:
     names = tuple(name for name, one in ACCOUNTANTS.items() if one.kind != "approximation")
-    return one_of("accountant", same_name(accountant, names), names)
+    return name_in("accountant", accountant, names)
 
 
 def _only_auto(accountant: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from itertools import islice
-from typing import ClassVar, Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, cast, final
 
 from hockeystick.mechanisms import Mechanism, Node, Parallel, evaluate
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal, decimal, log_of
@@ -20,6 +20,7 @@ from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss.core.base import (
     LARGEST_EXPONENT,
     NO_INFINITY_MASS,
+    AnalyticLoss,
     CGFEstimate,
     DominatingPair,
     NoAnalysisError,
@@ -91,6 +92,7 @@ def _(mechanism: Parallel) -> DominatingPair:
 
 
 Terms: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
+Lines: TypeAlias = tuple[tuple[AnalyticLoss, int], ...]
 # For each split of the data: its name, the number of parts, and the part that the record is in.
 Place: TypeAlias = tuple[tuple[str, int, int], ...]
 
@@ -129,11 +131,7 @@ class Composition:
 
     @staticmethod
     def composed(parts: Iterable[Composition]) -> Composition:
-        """Return the composition of all.
-
-        Raises:
-            NoAnalysisError: If splits of the data do not fit together or leave too many places.
-        """
+        """Return the composition of all."""
         listed = list(parts)
         if len(listed) == 1:
             return listed[0]
@@ -147,11 +145,7 @@ class Composition:
 
     @staticmethod
     def split(name: str, parts: Sequence[Composition]) -> Composition:
-        """Return the composition of releases each of which reads its own part of the data.
-
-        Raises:
-            NoAnalysisError: If splits of the data do not fit together or leave too many places.
-        """
+        """Return the composition of releases each of which reads its own part of the data."""
         if len(parts) == 1:
             return parts[0]
         here = (
@@ -185,6 +179,16 @@ class Composition:
         """The distinct lists of losses: one where all directions have the same."""
         each = (terms for one in self.branches for terms in (one.removing, one.adding))
         return tuple(dict.fromkeys(each))
+
+    @property
+    def analytic(self) -> tuple[Lines, ...]:
+        """The directions, where all losses have contours; else nothing."""
+        directions = self.directions
+        for terms in directions:
+            for loss, _ in terms:
+                if not isinstance(loss, AnalyticLoss) or loss.out_of_range:
+                    return ()
+        return cast(tuple[Lines, ...], directions)
 
     @property
     def anywhere(self) -> Composition:
@@ -390,12 +394,16 @@ def least_largest_loss(terms: Terms) -> float:
 
 def _exact_suprema(terms: Terms) -> tuple[FloatAndDecimal, Terms]:
     """Return the sum of the suprema that are known exactly, and the other terms."""
-    known = [(loss.exact_supremum, loss, count) for loss, count in terms]
-    exact = [(one, count) for one, _, count in known if one is not None]
-    binary = sum((one.binary * count for one, count in exact), Fraction(0))
-    decimal = sum((one.decimal * count for one, count in exact), Fraction(0))
-    others = tuple((loss, count) for one, loss, count in known if one is None)
-    return FloatAndDecimal(binary, decimal), others
+    binary = decimal = Fraction(0)
+    others = []
+    for loss, count in terms:
+        known = loss.exact_supremum
+        if known is None:
+            others.append((loss, count))
+        else:
+            binary += known.binary * count
+            decimal += known.decimal * count
+    return FloatAndDecimal(binary, decimal), tuple(others)
 
 
 def attained(terms: Terms) -> Terms:

@@ -85,8 +85,11 @@ class SampledGaussian(AnalyticLoss):
     # The rate and the distance of the means in units of the noise, as floats: asked very often.
     p: float = field(init=False, repr=False, compare=False)
     mu: float = field(init=False, repr=False, compare=False)
+    # A float means the decimal that it prints as: it is no fraction that equals it.
+    is_fraction: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "is_fraction", isinstance(self.rate, Fraction))
         object.__setattr__(self, "p", float(self.rate))
         object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
 
@@ -465,13 +468,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
         add-remove adjacency, and a data set attains them.
     """
-
-    # A float means the decimal that it prints as: it is no fraction that equals it.
-    is_fraction: bool = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        SampledGaussian.__post_init__(self)
-        object.__setattr__(self, "is_fraction", isinstance(self.rate, Fraction))
 
     @property
     def out_of_range(self) -> bool:

@@ -34,6 +34,8 @@ _WITHIN: Final = 2.0
 _LARGEST_LOSS: Final = 1e9
 # ln of delta per run over the probability of the tail, and the tolerance at which it is that.
 _UNLIKELY: Final = 14.0
+# Where ln of the tail's probability is less, few cells are too far apart near it.
+_LEAST_FOR_FEW: Final = -100.0
 _USUAL: Final = 1e-4
 
 
@@ -61,7 +63,7 @@ class Truncation:
         spread = _WITHIN * math.sqrt(max(whole.second_derivative, 0.0))
         if high == math.inf or whole.first_derivative + spread < high < math.inf:
             return whole
-        return _truncated_estimate(loss, high, c)
+        return _truncated_estimate(loss, high, c, few=self.log_least > _LEAST_FOR_FEW)
 
     def terms(self, terms: TermSequence) -> list[tuple[PrivacyLoss, int]]:
         """Return the truncated losses."""
@@ -98,8 +100,8 @@ def _tail_start(loss: CellLoss, log_least: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _truncated_estimate(loss: CellLoss, high: float, c: float) -> CGFEstimate:
-    point, log_p = merged_points(loss, few=True)
+def _truncated_estimate(loss: CellLoss, high: float, c: float, *, few: bool) -> CGFEstimate:
+    point, log_p = merged_points(loss, few=few)
     kept = point <= max(high, float(point.min()))
     point, exponent = point[kept], log_p[kept] + c * point[kept]
     top = float(exponent.max())

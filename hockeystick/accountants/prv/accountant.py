@@ -307,13 +307,13 @@ class PRV(DirectedAccountant):
         return ask(RDP()).upper
 
     def _cell_terms(self, terms: Terms) -> CellTerms:
-        cells = []
+        cells: CellTerms = ()
         for loss, count in terms:
             if isinstance(loss, AnalyticLoss) and loss.out_of_range:
                 raise self.refuse(type(loss).__name__, "its parameters are out of range")
             if not isinstance(loss, CellLoss):
                 raise self.refuse(type(loss).__name__, _UNKNOWN)
-            cells.append((loss, count))
+            cells = (*cells, (loss, count))
         return cells
 
 

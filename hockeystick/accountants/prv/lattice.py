@@ -102,12 +102,17 @@ def parts_for(
     log_least: tuple[float, float],
     truncation: Truncation = NO_TRUNCATION,
 ) -> list[Part]:
-    """Return each loss on a lattice of at most this step, whose points hold its heaviest atoms."""
+    """Return each loss on a lattice of at most this step that holds its heaviest atoms, or an end.
+
+    With a point at the end the cell there is about as heavy as half the next one, so that neither
+    has to be rounded down for want of neighbours.
+    """
     heavy = [(*_heavy_atoms(loss, tilt), count) for loss, count in terms]
     step, parts = _aligned(step, heavy), []
     for (loss, count), (atoms, *_) in zip(terms, heavy, strict=True):
-        offset, value = atoms[:1].sum(), truncation.cgf_estimate(loss, tilt).value
-        parts.append((loss, cover(loss, float(offset), step, tilt, log_least, value), count))
+        end = next(filter(math.isfinite, (*atoms[:1], loss.infimum, loss.supremum)), 0.0)
+        offset, value = math.remainder(end, step), truncation.cgf_estimate(loss, tilt).value
+        parts.append((loss, cover(loss, offset, step, tilt, log_least, value), count))
     return parts
 
 

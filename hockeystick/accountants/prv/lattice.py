@@ -104,8 +104,7 @@ def parts_for(
 ) -> list[Part]:
     """Return each loss on a lattice of at most this step that holds its heaviest atoms, or an end.
 
-    With a point at the end the cell there is about as heavy as half the next one, so that neither
-    has to be rounded down for want of neighbours.
+    A heavy cell next to that end has half a cell to take from, and need not be rounded down.
     """
     heavy = [(*_heavy_atoms(loss, tilt), count) for loss, count in terms]
     step, parts = _aligned(step, heavy), []
@@ -452,13 +451,11 @@ def refined(
         found = read(*pair)
         before = math.inf if best is None else best.relative_width
         best = found if best is None else found.within(best)
-        better = target.about(best)
+        last, target = target, target.about(best)
         taken = pair[1].share_of_memory
-        if better.log_delta < target.log_delta - _LOG_DELTA_OFF and target.step is None:
+        if target.log_delta < last.log_delta - _LOG_DELTA_OFF and target.step is None:
             # The tails beyond the lattice were chosen for a delta far too large.
-            target = better
             continue
-        target = better
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
         enough = _ENOUGH if best.relative_width < _ENOUGH * before else 1.0
         done = best.relative_width <= enough * target.tolerance or step == exact
@@ -487,10 +484,8 @@ def dominated_and_dominating(
     None where that takes more points than memory allows.
     """
     log_tolerance = math.log(target.tolerance) - math.log(target.runs)
-    log_least = (
-        log_tolerance - 30.0,
-        log_tolerance + math.log(_SHARE_OF_OTHER_ERRORS) + target.log_delta,
-    )
+    log_above = log_tolerance + math.log(_SHARE_OF_OTHER_ERRORS) + target.log_delta
+    log_least = log_tolerance - 30.0, log_above
     log_outside = math.log(_SHARE_OF_OTHER_ERRORS * target.tolerance) - 8.0
 
     def composed(terms: CellTerms, discretize: Discretization) -> Lattice | None:

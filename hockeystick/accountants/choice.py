@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
@@ -59,52 +59,38 @@ class Parts(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         known, rest = self._split(terms)
-        whole, alone = RDP().epsilon_of(terms, delta), _exact_epsilon(known, delta)
-        uppers = [whole.upper, alone.upper + largest_loss(rest), *_sums(known, rest, delta)]
-        lower, upper = max(whole.lower, alone.lower), up(min(uppers))
+        whole, alone = RDP().epsilon_of(terms, delta), _EXACT.epsilon(known, delta)
+        upper = min(whole.upper, alone.upper + largest_loss(rest))
+        for first, second in ((share * delta, down(delta - share * delta)) for share in _SHARES):
+            of_rest = RDP().epsilon_of(rest, second).upper if first > 0.0 < second else math.inf
+            # A smaller delta costs the known part no less.
+            if alone.lower + of_rest < upper:
+                upper = min(upper, up(_EXACT.epsilon(known, first).upper + of_rest))
+        lower, upper = max(whole.lower, alone.lower), up(upper)
         return Interval(lower, upper, max(upper, lower))
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         if not terms:
             return Interval.point(0.0)
         known, rest = self._split(terms)
-        whole, alone = RDP().delta_of(terms, epsilon), _exact_delta(known, epsilon)
-        uppers = [whole.upper]
-        left = down(epsilon - largest_loss(rest))
-        if 0.0 < left < math.inf:
-            uppers.append(_exact_delta(known, left).upper)
-        for share in _SHARES:
-            first = share * epsilon
+        whole, alone = RDP().delta_of(terms, epsilon), _EXACT.delta(known, epsilon)
+        upper, left = min(whole.upper, 1.0), down(epsilon - largest_loss(rest))
+        if 0.0 < left < math.inf and alone.lower < upper:
+            upper = min(upper, _EXACT.delta(known, left).upper)
+        for first in (share * epsilon for share in _SHARES):
             of_rest = RDP().delta_of(rest, down(epsilon - first)).upper
-            uppers.append(up(_exact_delta(known, first).upper + of_rest))
-        lower, upper = max(whole.lower, alone.lower), min(*uppers, 1.0)
+            if alone.lower + of_rest < upper:
+                upper = min(upper, up(_EXACT.delta(known, first).upper + of_rest))
+        lower = max(whole.lower, alone.lower)
         return Interval(lower, upper, max(upper, lower))
 
-    def _split(self, terms: Terms) -> tuple[Terms, Terms]:
+    def _split(self, terms: Terms) -> tuple[Composition, Terms]:
         known = tuple((loss, n) for loss, n in terms if _is_known(loss))
         rest = tuple((loss, n) for loss, n in terms if not _is_known(loss))
         if not known or not rest:
             reason = "it is not made of parts known exactly and parts known by a bound only"
             raise self.refuse("the plan", reason)
-        return known, rest
-
-
-def _sums(known: Terms, rest: Terms, delta: float) -> Iterator[float]:
-    for share in _SHARES:
-        first = share * delta
-        second = down(delta - first)
-        if first <= 0.0 or second <= 0.0:
-            continue
-        of_rest = RDP().epsilon_of(rest, second).upper
-        yield up(_exact_epsilon(known, first).upper + of_rest)
-
-
-def _exact_epsilon(terms: Terms, delta: float) -> Interval:
-    return _EXACT.epsilon(Composition(terms, terms), delta)
-
-
-def _exact_delta(terms: Terms, epsilon: float) -> Interval:
-    return _EXACT.delta(Composition(terms, terms), epsilon)
+        return Composition(known, known), rest
 
 
 def _is_known(loss: PrivacyLoss) -> bool:

@@ -307,13 +307,13 @@ class PRV(DirectedAccountant):
         return ask(RDP()).upper
 
     def _cell_terms(self, terms: Terms) -> CellTerms:
-        cells = []
+        cells: CellTerms = ()
         for loss, count in terms:
             if isinstance(loss, AnalyticLoss) and loss.out_of_range:
                 raise self.refuse(type(loss).__name__, "its parameters are out of range")
             if not isinstance(loss, CellLoss):
                 raise self.refuse(type(loss).__name__, _UNKNOWN)
-            cells.append((loss, count))
+            cells = (*cells, (loss, count))
         return cells
 
 
@@ -378,10 +378,8 @@ def _within_bounds(found: Interval | None, most: float, bound: Callable[[], Inte
 
 
 def _deltas(low: LatticeSum | None, high: LatticeSum, epsilon: float) -> Interval:
-    lower = low.lower(epsilon) if low else -math.inf
-    upper = high.upper(epsilon)
-    if lower > -math.inf:
-        lower -= OUTWARD_8 * (abs(lower) + 4.0)
+    lower, upper = (low.lower(epsilon) if low else -math.inf), high.upper(epsilon)
+    lower -= OUTWARD_8 * (abs(lower) + 4.0)
     upper += OUTWARD_8 * (abs(upper) + 4.0)
     ends = down(math.exp(min(lower, 0.0))), min(up(math.exp(min(upper, 0.0))), 1.0)
     return Interval(ends[0], 0.5 * (ends[0] + ends[1]), ends[1])

@@ -53,6 +53,7 @@ from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.composition import total
 
 if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss import CellLoss
 
 
@@ -60,8 +61,12 @@ if TYPE_CHECKING:
 _NEAR: Final = 1e-9
 # Atoms closer together than this share of their span are not put on a common lattice.
 _CLOSEST: Final = 1e-7
-# Atoms of less than exp(-this) of the largest tilted mass do not determine the offset.
-_NEGLIGIBLE: Final = 50.0
+# So many of a loss's atoms determine a step.
+_MOST_ATOMS: Final = 64
+# Steps are tried that take this many times the points, so many for each of so many losses.
+_FINER: Final = 1.25
+_MOST_STEPS: Final = 256
+_MOST_LOSSES: Final = 16
 
 
 def natural_step(terms: Sequence[tuple[CellLoss, int]]) -> float | None:
@@ -97,17 +102,36 @@ def parts_for(
     log_least: tuple[float, float],
     truncation: Truncation = NO_TRUNCATION,
 ) -> list[Part]:
-    """Return each loss on a lattice of at most this step, whose points hold its heaviest atoms."""
-    heavy = [(_heavy_atoms(loss, tilt), count) for loss, count in terms]
-    spans = [(atoms[-1] - atoms[0], count) for atoms, count in heavy if len(atoms) > 1]
-    span = max(spans, key=lambda one: one[1])[0] if spans else 0.0
-    if span > step:
-        step = span / math.ceil(span / step - _NEAR)
-    parts = []
-    for (loss, count), (atoms, _) in zip(terms, heavy, strict=True):
-        offset, value = atoms[0] if atoms else 0.0, truncation.cgf_estimate(loss, tilt).value
+    """Return each loss on a lattice of at most this step that holds its heaviest atoms, or an end.
+
+    A heavy cell next to that end has half a cell to take from, and need not be rounded down.
+    """
+    heavy = [(*_heavy_atoms(loss, tilt), count) for loss, count in terms]
+    step, parts = _aligned(step, heavy), []
+    for (loss, count), (atoms, *_) in zip(terms, heavy, strict=True):
+        end = next(filter(math.isfinite, (*atoms[:1], loss.infimum, loss.supremum)), 0.0)
+        offset, value = math.remainder(end, step), truncation.cgf_estimate(loss, tilt).value
         parts.append((loss, cover(loss, offset, step, tilt, log_least, value), count))
     return parts
+
+
+def _aligned(step: float, heavy: Sequence[tuple[Array, Array, int]]) -> float:
+    """Return the step, at most this, at which atoms are rounded down least.
+
+    It holds two atoms of one loss: of that where they weigh most, or where few points are added.
+    """
+    spans = [(n * w[1], abs(float(at[1] - at[0]))) for at, w, n in heavy if at.size > 1]
+    spans = sorted((one for one in spans if one[1] > step), reverse=True)
+    steps = np.array([span / math.ceil(span / step - _NEAR) for _, span in spans[:1]] or [step])
+    for _, span in spans[:_MOST_LOSSES]:
+        least = math.ceil(span / step - _NEAR)
+        more = np.arange(least, min(_FINER * span / step, least + _MOST_STEPS))
+        steps = np.concatenate((steps, span / more))
+    lost = np.zeros(steps.size)
+    for atoms, weight, count in heavy:
+        place = np.divide.outer(atoms - atoms[:1], steps)
+        lost += count * weight @ np.maximum(place - np.floor(place + _NEAR) - _NEAR, 0.0)
+    return float(steps[np.argmin(lost * steps)])
 
 
 def is_atomic(loss: CellLoss) -> bool:
@@ -115,13 +139,12 @@ def is_atomic(loss: CellLoss) -> bool:
     return bool(loss.cells(np.array([-math.inf, math.inf])).log_p[0] == -math.inf)
 
 
-def _heavy_atoms(loss: CellLoss, tilt: float) -> list[float]:
-    """Return the two atoms that weigh most once tilted, ascending; fewer if there are fewer."""
+def _heavy_atoms(loss: CellLoss, tilt: float) -> tuple[Array, Array]:
+    """Return the atoms that weigh most once tilted, the heaviest first, and their weights."""
     atoms = loss.atoms()
     exponent = atoms.log_p + tilt * atoms.loss
-    order = np.argsort(-exponent)[:2]
-    kept = [k for k in order if exponent[k] > exponent.max() - _NEGLIGIBLE]
-    return sorted(float(atoms.loss[k]) for k in kept)
+    order = np.argsort(-exponent)[:_MOST_ATOMS]
+    return atoms.loss[order], np.exp(exponent[order] - exponent.max(initial=-math.inf))
 
 
 Discretization: TypeAlias = "Callable[[CellLoss, LatticePoints, float], TiltedMasses]"
@@ -279,25 +302,18 @@ def compose(
     parts: Sequence[Part],
     tilt: float,
     log_outside: float,
-    discretizations: Sequence[Discretization],
+    discretize: Discretization,
     threshold: float | None = None,
-) -> list[Lattice] | None:
-    """Return the composition of the parts for each discretisation, dominating or dominated.
+) -> Lattice | None:
+    """Return the composition of the parts, each discretised: to dominate, or to be dominated.
 
     With a threshold, losses above it are split off as rare. None where a lattice takes more than
     ``MOST_POINTS``.
     """
     if any(lattice.last - lattice.first > MOST_POINTS for _, lattice, _ in parts):
         return None
-    rows = [
-        [discretize(loss, lattice, tilt) for discretize in discretizations]
-        for loss, lattice, _ in parts
-    ]
-    counts, step = [count for *_, count in parts], parts[0][1].step
-    columns = [list(zip(column, counts, strict=True)) for column in zip(*rows, strict=True)]
-    found = [_composed(column, step, tilt, log_outside, threshold) for column in columns]
-    lattices = [one for one in found if one is not None]
-    return lattices if len(lattices) == len(found) else None
+    weights = [(discretize(loss, lattice, tilt), count) for loss, lattice, count in parts]
+    return _composed(weights, parts[0][1].step, tilt, log_outside, threshold)
 
 
 def _composed(
@@ -358,7 +374,7 @@ def _composed(
 
 
 LatticeSum: TypeAlias = Lattice | Combinations
-CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
+CellTerms: TypeAlias = "tuple[tuple[CellLoss, int], ...]"
 AnswerOf: TypeAlias = "Callable[[LatticeSum | None, LatticeSum], Interval]"
 
 # The least number of points of a first lattice.
@@ -375,7 +391,9 @@ _SHARE_OF_OTHER_ERRORS: Final = 1e-3
 # A round that leaves more than this of the width is without gain. Two such rounds end the search,
 # or one where the attained losses are not the dominating ones: the interval then stays wide.
 _NO_GAIN: Final = 0.8
-# The share of the tolerance at which a lattice is fine enough: the first one's is mostly less.
+# A lattice that is so many times wider than the tolerance may have to be another's.
+_FAR: Final = 64.0
+# The share of the tolerance that is fine enough; all of it is, where more of the width was left.
 _ENOUGH: Final = 0.3
 
 
@@ -433,20 +451,20 @@ def refined(
         found = read(*pair)
         before = math.inf if best is None else best.relative_width
         best = found if best is None else found.within(best)
-        better = target.about(best)
+        last, target = target, target.about(best)
         taken = pair[1].share_of_memory
-        if better.log_delta < target.log_delta - _LOG_DELTA_OFF and target.step is None:
+        if target.log_delta < last.log_delta - _LOG_DELTA_OFF and target.step is None:
             # The tails beyond the lattice were chosen for a delta far too large.
-            target = better
             continue
-        target = better
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
-        done = best.relative_width <= _ENOUGH * target.tolerance or step == exact
-        done = done or (best.relative_width > target.tolerance and not retry())
+        enough = _ENOUGH if best.relative_width < _ENOUGH * before else 1.0
+        done = best.relative_width <= enough * target.tolerance or step == exact
+        done = done or _NO_GAIN * found.relative_width > before
+        done = done or (best.relative_width > _FAR * target.tolerance and not retry())
         if done or rounds_without_gain >= 2 or taken >= _LARGEST_SHARE_OF_MEMORY:
             break
         finer = math.sqrt(0.5 * target.tolerance / max(found.relative_width, 1e-300))
-        step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * taken)
+        step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * _FINER * taken)
     return best
 
 
@@ -466,22 +484,17 @@ def dominated_and_dominating(
     None where that takes more points than memory allows.
     """
     log_tolerance = math.log(target.tolerance) - math.log(target.runs)
-    log_least = (
-        log_tolerance - 30.0,
-        log_tolerance + math.log(_SHARE_OF_OTHER_ERRORS) + target.log_delta,
-    )
+    log_above = log_tolerance + math.log(_SHARE_OF_OTHER_ERRORS) + target.log_delta
+    log_least = log_tolerance - 30.0, log_above
     log_outside = math.log(_SHARE_OF_OTHER_ERRORS * target.tolerance) - 8.0
 
-    def composed(terms: CellTerms, *discretizations: Discretization) -> list[Lattice] | None:
+    def composed(terms: CellTerms, discretize: Discretization) -> Lattice | None:
         parts = parts_for(terms, target.tilt, step, log_least, target.truncation)
-        return compose(parts, target.tilt, log_outside, discretizations, target.threshold)
+        return compose(parts, target.tilt, log_outside, discretize, target.threshold)
 
-    if target.lower == target.upper:
-        found = composed(target.upper, dominated_masses, dominating_masses)
-        return (found[0], found[1]) if found else None
     upper = composed(target.upper, dominating_masses)
     lower = composed(target.lower, dominated_masses) if target.lower and upper else None
-    return (lower[0] if lower else None, upper[0]) if upper else None
+    return (lower, upper) if upper else None
 
 
 def _first_step(target: LatticeTarget) -> float:

@@ -235,10 +235,10 @@ def test_a_narrow_window_proves_less_and_nothing_wrong(tilt: float, log_outside:
     runs, own = 40, 0.4
     terms: list[tuple[CellLoss, int]] = [(RandomizedResponsePairLoss(own), runs)]
     parts = parts_for(terms, tilt, 2.0 * own, (-60.0, -60.0))
-    found = compose(parts, tilt, log_outside, [dominating_masses, dominated_masses])
-    assert found is not None
-    up, low = found
-    assert isinstance(up, Lattice)
+    up = compose(parts, tilt, log_outside, dominating_masses)
+    low = compose(parts, tilt, log_outside, dominated_masses)
+    assert up is not None
+    assert low is not None
     for epsilon in np.linspace(0.0, 15.0, 61).tolist():
         truth = math.log(binomial(own, runs, epsilon))
         assert low.lower(epsilon) <= truth <= up.upper(epsilon)
@@ -248,9 +248,9 @@ def test_a_narrow_window_proves_less_and_nothing_wrong(tilt: float, log_outside:
 def test_what_is_beyond_the_last_point_counts_as_infinite_in_every_run(log_least: float) -> None:
     loss, runs, tilt = GaussianLoss(1.0), 5, 0.5
     parts = parts_for([(loss, runs)], tilt, 0.02, (-60.0, log_least))
-    found = compose(parts, tilt, -40.0, [dominating_masses])
+    found = compose(parts, tilt, -40.0, dominating_masses)
     assert found is not None
     whole = GaussianLoss(1.0 / math.sqrt(runs))
     for epsilon in np.linspace(0.0, 30.0, 31).tolist():
         truth = whole.delta(mp.mpf(epsilon))
-        assert found[0].upper(epsilon) >= mp.log(truth)
+        assert found.upper(epsilon) >= mp.log(truth)

@@ -146,9 +146,8 @@ TAILS = (-60.0, -60.0)
 def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> None:
     loss, tilt, step = LaplaceLoss(1.0), 1.5, 0.05
     parts = parts_for([(loss, count)], tilt, step, TAILS)
-    both = compose(parts, tilt, -40.0, [dominating_masses])
-    assert both is not None
-    (found,), ((_, lattice, _),) = both, parts
+    found, ((_, lattice, _),) = compose(parts, tilt, -40.0, dominating_masses), parts
+    assert found is not None
     one = dominating_masses(loss, lattice, tilt)
     exact = np.ones(1, dtype=np.longdouble)
     for _ in range(count):
@@ -176,12 +175,10 @@ def test_losses_with_one_spacing_have_a_natural_step() -> None:
 
 
 def test_a_lattice_of_too_many_points_is_no_lattice() -> None:
-    loss = LaplaceLoss(1e-7)
-    assert (
-        compose(parts_for([(loss, 2)], 1e-9, 0.1, TAILS), 1e-9, -40.0, [dominating_masses]) is None
-    )
+    wide = parts_for([(LaplaceLoss(1e-7), 2)], 1e-9, 0.1, TAILS)
+    assert compose(wide, 1e-9, -40.0, dominating_masses) is None
     many = parts_for([(GaussianLoss(1.0), 10**15)], 1.0, 0.1, TAILS)
-    assert compose(many, 1.0, -9.0, [dominating_masses]) is None
+    assert compose(many, 1.0, -9.0, dominating_masses) is None
 
 
 @pytest.mark.parametrize(

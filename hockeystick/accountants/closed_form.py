@@ -45,6 +45,7 @@ from hockeystick.privacy_loss import (
     Terms,
     largest_loss,
 )
+from hockeystick.privacy_loss.guarantees import TwoOutcomesLoss
 from hockeystick.privacy_loss.selection.exponential import adaptive_ends
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class SmoothProfile(ExactProfile):
 class BracketedProfile(ExactProfile):
     """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
 
-    loss: ProfileLoss | RangeProfile | HitsProfile
+    loss: ProfileLoss | TwoOutcomesLoss | RangeProfile | HitsProfile
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         return self.loss.delta(epsilon, perturbation)
@@ -575,7 +576,7 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
         return BracketedProfile(HitsProfile(loss, count))
     if count > 1:
         return None
-    if isinstance(loss, ProfileLoss):
+    if isinstance(loss, ProfileLoss | TwoOutcomesLoss):
         return BracketedProfile(loss)
     known = loss.closed_form_profile
     rough = loss.delta_estimate if isinstance(loss, AnalyticLoss) else None
@@ -588,7 +589,7 @@ def provable_parts(terms: Terms) -> list[Terms]:
     Releasing less never costs more, so that a composition costs at least what any part of it does:
     all its Gaussians, all its runs of randomized response (what costs at least one included), or
     one run of anything else. Where only Renyi divergences are known, the worst release costs at
-    least what a Gaussian within them costs.
+    least what a Gaussian, or one run of two outcomes, within them costs.
     """
     gaussians, responses, parts = list[Any](), list[Any](), list[Terms]()
     for loss, count in terms:

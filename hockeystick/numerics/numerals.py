@@ -236,6 +236,6 @@ class FloatAndDecimal(NamedTuple):
         return cls(Fraction(value), decimal(value))
 
     @classmethod
-    def over(cls, numerator: int, value: float) -> FloatAndDecimal:
-        """Return a whole number over the readings of a float."""
+    def over(cls, numerator: int, value: float | Fraction) -> FloatAndDecimal:
+        """Return a whole number over the readings of a float, or over a fraction."""
         return cls(numerator / Fraction(value), numerator / decimal(value))

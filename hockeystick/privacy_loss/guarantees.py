@@ -24,8 +24,9 @@ from abc import abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar, Final, TypeAlias, final
+from typing import ClassVar, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
 
@@ -215,6 +216,12 @@ def _series(x: mpf) -> tuple[mpf, mpf, mpf]:
 
 
 _ULP: Final = Fraction(ULP)
+# Pairs of two outcomes: between which rho; minus the logarithm of the least probability; how far
+# apart orders and losses are.
+_RESOLVED: Final = (1e-200, 1e200)
+_LOG_LEAST: Final = 690.0
+_CELL: Final = 0.03
+_STEP: Final = 0.01
 
 Divergences: TypeAlias = tuple[tuple[float, float], ...]
 Points: TypeAlias = list[tuple[Fraction, Fraction]]
@@ -305,6 +312,24 @@ class ConcentratedLoss(RenyiBoundLoss):
         """The Gaussian with ``mu = sqrt(2 rho)``, whose divergences are ``rho alpha``."""
         return gaussian_within(self.rho)
 
+    @property
+    def also_attained(self) -> tuple[PrivacyLoss, ...]:
+        return (TwoOutcomesLoss(self),) if _RESOLVED[0] < self.rho < _RESOLVED[1] else ()
+
+    def limits(self) -> Limits:
+        """Return cells up to where ``(c + 1) rho`` is more than any loss, and one down to 0."""
+        most = math.inf if self.omega == math.inf else float_up(largest_reading(self.omega) - 1)
+        c = min(math.sqrt(_LOG_LEAST / self.rho), most)
+        largest = self.rho * (c + 1.0) + _LOG_LEAST / c
+        end = min(largest / self.rho, most)
+        first = min(_CELL / largest, end)
+        c = np.geomspace(first, end, 2 + math.floor(math.log(end / first) / _CELL))
+        bound = self.rho * c * (c + 1.0)
+        slope = self.rho * (2.0 * c + 1.0) / -np.expm1(-bound)
+        log_room = np.append(_log_less_one(bound), math.log(self.rho * first))
+        width = np.append(np.diff(c, append=end), 0.0)
+        return Limits(np.append(c, first), log_room, np.append(slope, 0.0), width, self.rho)
+
     def bound(self, c: float) -> float:
         return self.rho * c * (c + 1.0) * (1.0 + 8.0 * ULP)
 
@@ -356,6 +381,18 @@ class RenyiCurveLoss(RenyiBoundLoss):
     def attained(self) -> GaussianLoss | None:
         return gaussian_within(self.slope) if self.slope > 0.0 else None
 
+    @property
+    def also_attained(self) -> tuple[PrivacyLoss, ...]:
+        return (TwoOutcomesLoss(self),) if _RESOLVED[0] < self.slope < _RESOLVED[1] else ()
+
+    def limits(self) -> Limits:
+        """Return the points, a few ulps to the right and down, which covers all readings."""
+        c, bound = (np.minimum(column, _RESOLVED[1]) for column in np.array(self.points).T)
+        off = 16.0 * ULP * (1.0 + 1.0 / c)
+        c, bound = c * (1.0 + off), bound * np.maximum(1.0 - off, 0.0)
+        none = np.zeros_like(c)
+        return Limits(c, _log_less_one(bound), none, none, float((bound / c).min()))
+
     def bound(self, c: float) -> float:
         value, slope = self._chord(c)
         return value * (1.0 + 16.0 * ULP) if slope < math.inf else math.inf
@@ -377,6 +414,73 @@ class RenyiCurveLoss(RenyiBoundLoss):
             return high, 0.0
         share = (c - left) / (right - left)
         return low * (1.0 - share) + high * share, (high - low) / (right - left)
+
+
+class Limits(NamedTuple):
+    """What limits two outcomes: ``ln(e^bound - 1)`` at some c with its slope, for cells on from c.
+
+    ``least`` is at most ``bound / c`` everywhere.
+    """
+
+    c: Array
+    log_room: Array
+    slope: Array
+    width: Array
+    least: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TwoOutcomesLoss(ProfiledLoss):
+    """All pairs of two outcomes that have no larger divergences: what some release costs once.
+
+    One has the loss l with the probability p under P, and q under Q; the other one the rest. As
+    ``(1-p)/(1-q) <= 1``, ``e^K(c) <= 1 + p (e^(c l) - 1)``, and in the other direction
+    ``e^K(c) <= ((1-q)/(1-p))^c <= e^(c p / (1-p))``. Both are within the bound B where, at all c,
+
+        p <= (e^B(c) - 1) / (e^(c l) - 1),    p / (1 - p) <= B(c) / c.
+
+    The first one is least where its logarithm h has no slope, as ``h'' >= -2/c^2`` where B is
+    ``rho c (c+1)``: ``ln((e^B - 1) / B)`` and ``-ln(e^(c l) - 1)`` are convex. So from each c
+    on ``h >= h(c) + w min(h'(c), 0) - (w/c)^2`` for a cell of the width w. Near 0 it is at least
+    ``rho c / (e^(c l) - 1)``, which falls. The largest ``p (1 - e^(eps - l))`` counts.
+    """
+
+    known: ConcentratedLoss | RenyiCurveLoss
+    supremum = math.inf
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        return self.known.cgf_estimate(c)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        return self.known.cgf_bounds(c)
+
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
+        """Return a lower bound, in floats."""
+        loss, p = two_outcomes(self.known)
+        missed = -np.expm1(np.minimum(float(epsilon) - loss, 0.0))
+        return mp.mpf(float(np.max(p * missed)))
+
+
+@lru_cache(maxsize=64)
+def two_outcomes(known: ConcentratedLoss | RenyiCurveLoss) -> tuple[Array, Array]:
+    """Return losses and their largest probabilities, rounded down."""
+    c, log_room, slope, width, least = known.limits()
+    largest = float(np.min((np.maximum(log_room, 0.0) + _LOG_LEAST) / c))
+    loss = least * np.exp(_STEP * np.arange(1 + math.log(max(largest / least, 1.0)) / _STEP))
+    with np.errstate(all="ignore"):
+        at = np.multiply.outer(loss, c)
+        rest = -np.expm1(-at)
+        log_p = log_room - at - np.log(rest) - 32.0 * ULP * (8.0 + at + np.abs(log_room))
+        log_p += width * np.minimum(slope - loss[:, np.newaxis] / rest, 0.0) - (width / c) ** 2
+    most = least / (1.0 + least)
+    return loss, np.minimum(np.exp(log_p.min(axis=1)), most) * (1.0 - 2.0**-40)
+
+
+def _log_less_one(exponent: Array) -> Array:
+    """Return ``ln(e^x - 1)``, -inf at 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(exponent + np.log(-np.expm1(-exponent)))
 
 
 def gaussian_within(rho: float) -> GaussianLoss:

@@ -21,7 +21,7 @@ class MaxNoise(WordEnum):
 
     - "gumbel": selects exactly as the exponential mechanism does.
     - "exponential": selects exactly as permute-and-flip does.
-    - "laplace": is epsilon-DP, and no more is used of it.
+    - "laplace": costs at most what permute-and-flip does.
     """
 
     GUMBEL = "gumbel"
@@ -91,7 +91,7 @@ class ReportNoisyMax(AnyAdjacency):
 
     Guarantees:
         Gumbel noise: as ``Exponential``. Exponential noise: as ``PermuteAndFlip``. Laplace noise:
-        epsilon-DP as the upper end, two candidates with opposite scores as the lower end.
+        its upper end, and two candidates with opposite scores as the lower end.
 
     Args:
         epsilon: In [0, inf]: 0 ignores the scores and costs nothing; inf reports the best, and its
@@ -139,9 +139,10 @@ class PermuteAndFlip(AnyAdjacency):
     after exponential noise.
 
     Guarantees:
-        The upper end is that of epsilon-DP. The lower end is a concrete case: two candidates whose
-        scores change places or, for one run, of which one falls behind the other. The range of its
-        losses is not bounded by epsilon as that of the exponential mechanism's is.
+        At most what a Laplace query of the scale 1/epsilon costs, ``1 - exp((eps - epsilon)/2)``,
+        which two candidates attain at each eps in one run (proof:
+        ``privacy_loss/selection/exponential.py``). The lower end of more runs is that of two
+        whose scores change places.
 
     Args:
         epsilon: In [0, inf]: 0 ignores the scores and costs nothing; inf selects the best, and its

@@ -54,7 +54,7 @@ _TERMS: Final = 20
 
 
 @lru_cache(maxsize=1024)
-def reach_of(scale: float) -> float:
+def reach_of(scale: float | Fraction) -> float:
     """Return the reciprocal of a scale, read as the decimal that it prints as."""
     return float(min(1 / decimal(scale), Fraction(sys.float_info.max)))
 
@@ -64,7 +64,7 @@ class ReachLoss(DensityLoss, ProfiledLoss):
 
     __slots__ = ()
 
-    scale: float
+    scale: float | Fraction
 
     @property
     def reach(self) -> float:
@@ -109,7 +109,7 @@ class LaplaceLoss(ReachLoss, AnalyticLoss):
         Balle, Barthe and Gaboardi 2018, theorem 3 (the profile).
     """
 
-    scale: float
+    scale: float | Fraction
 
     @property
     def out_of_range(self) -> bool:

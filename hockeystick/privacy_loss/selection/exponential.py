@@ -1,9 +1,21 @@
 """The pairs of losses of the exponential mechanism and of noisy maxima.
 
-One of n candidates with equal scores, of the probability 1/n, falls two sensitivities below the
-others: to ``e^-epsilon / n`` for two and permute-and-flip, the less where it falls less far. With
-Laplace noise it is y scales below m others with the probability ``a e^-y - b e^(-m y)``,
-``a = (1 - 2^-(m+1))/(m+1) + 2^-(m+1)/(m-1)`` and b > 0: for 17 candidates ``17 a < 1 + 2^-19``.
+**Permute-and-flip and Laplace noise cost at most what a Laplace query of the scale 1/e does.** In
+units of the noise's scale a set S of candidates rises by at most ``e = epsilon`` against the others
+between neighbours. Let p(t) be its probability once it rose by t: p is continuous, and at most
+``e^t p(0)``, as a candidate's own noise may make up for its rise, and that of the rest of S is but
+in its way. So is 1 - p as S falls. With ``x = e^eps`` and ``y^2 = x e^-e``
+
+    P(S) - x Q(S) <= p(e) - x p(0) <= 1 - y,    the profile of that query for |eps| <= e:
+
+where p crosses 1/2 at a t, ``p(0) >= e^-t / 2`` and ``1 - p(e) >= e^(t - e) / 2``, whose product
+is at least ``e^-e / 4``; where ``p(e) <= 1/2`` it is at most ``(1 - y^2)/2``; where ``p(0) >= 1/2``
+at most ``1 - x/2 - e^-e / 2``. Two candidates of permute-and-flip, the first ahead by
+``(e - eps)/2`` and behind by ``(e + eps)/2``, attain it: ``p(e) = 1 - y/2``, ``x p(0) = y/2``.
+
+With Laplace noise one of 17 candidates with equal scores falls by e: it is y scales below m others
+with the probability ``a e^-y - b e^(-m y)``, ``a = (1 - 2^-(m+1))/(m+1) + 2^-(m+1)/(m-1)`` and
+b > 0, where ``17 a < 1 + 2^-19``.
 """
 
 from __future__ import annotations
@@ -22,11 +34,14 @@ from hockeystick.mechanisms.selection.exponential import (
     ReportNoisyMax,
 )
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.base import Array, DominatingPair, both, dominating_pair
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.mixtures import NO_PRIVACY, RandomizedResponsePairLoss
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
+from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.selection.sparse_vector import single_query
 
 # What the few roundings below may take or add.
@@ -57,21 +72,21 @@ def _selected(mechanism: Exponential | PermuteAndFlip | ReportNoisyMax) -> Domin
     if isinstance(mechanism, PermuteAndFlip) or noise is MaxNoise.EXPONENTIAL:
         # The worse one is the first (1/2) and accepted: odds of ``2 exp(epsilon/2) - 1``.
         odds = (0.5 * epsilon + math.log1p(-math.expm1(-0.5 * epsilon))) * _INWARD
-        return both(_pure(epsilon, RandomizedResponsePairLoss(odds) if odds > 0.0 else None, 2))
+        exchanged = RandomizedResponsePairLoss(odds) if odds > 0.0 else None
+        return both(DominatedLoss(_as_laplace(epsilon), exchanged, (), True, True))
     if noise is MaxNoise.LAPLACE:
         # The difference of scores is that of a query and a threshold with the same noise.
         compared = single_query(AboveThreshold(1.0 / epsilon, 1.0 / epsilon))
-        return both(_pure(epsilon, compared, 17))
+        p, kept = Fraction(1, 17), Fraction(max(math.exp(-epsilon), _LEAST) * _FALLEN)
+        alone = (OutcomesLoss(((1 - p, 1 - p * kept), (p, p * kept))),) if kept < 1 else ()
+        return both(DominatedLoss(_as_laplace(epsilon), compared, alone, False, True))
     return both(BoundedRangeLoss(epsilon))
 
 
-def _pure(
-    epsilon: float, exchanged: RandomizedResponsePairLoss | None, candidates: int
-) -> DominatedLoss:
-    """Return the loss of an epsilon-DP selection: two candidates that change places, or one."""
-    p, kept = Fraction(1, candidates), Fraction(max(math.exp(-epsilon), _LEAST) * _FALLEN)
-    alone = (OutcomesLoss(((1 - p, 1 - p * kept), (p, p * kept))),) if kept < 1 else ()
-    return DominatedLoss(RandomizedResponsePairLoss(epsilon), exchanged, alone, False, True)
+def _as_laplace(epsilon: float) -> CellLoss:
+    if epsilon < _LEAST:
+        return RandomizedResponsePairLoss(epsilon)
+    return LaplaceLoss(1 / decimal(epsilon))
 
 
 @lru_cache(maxsize=64)

@@ -44,7 +44,7 @@ from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.guarantees import RenyiBoundLoss
-from hockeystick.privacy_loss.selection.threshold_attacks import attacked
+from hockeystick.privacy_loss.selection.threshold_attacks import attacked, nearly_largest
 from hockeystick.privacy_loss.selection.threshold_bound import (
     gaussian_bound,
     gaussian_queries_bound,
@@ -146,7 +146,8 @@ def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
     single = single_query(mechanism)
-    attained, also = attacked(mechanism) or single, (single,) if single else ()
+    attained = attacked(mechanism) or single
+    also = tuple(one for one in (single, nearly_largest(mechanism)) if one)
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
         sensitivity = Fraction(1 if mechanism.monotone else 2)
         renyi = replace(renyi_bound(mechanism, sensitivity, attained), also_attained=also)

@@ -46,6 +46,7 @@ _SCALES: Final = (0.1, 1e6)
 _RATIOS: Final = (1e-3, 1e3)
 # How many queries come first, and how many then; with Gaussian noise more of the first reveal more.
 _BLOCKS: Final = ((0, 1), (1, 1), (4, 8))
+_MANY: Final = 12
 _GAUSSIAN_BLOCKS: Final = ((30, 8), (240, 8), (960, 8))
 # The order, times the largest loss of Laplace noise of these scales, at which attacks are compared.
 _ORDER: Final = 3.0
@@ -101,6 +102,19 @@ def attacked(mechanism: AboveThreshold) -> OutcomesLoss | None:
     """Return the loss of the queries that reveal most; None where the scales are extreme."""
     noises, queries = _noises(mechanism), revealing_queries(mechanism)
     return None if noises is None or queries is None else _loss(noises, queries)
+
+
+@lru_cache(maxsize=256)
+def nearly_largest(mechanism: AboveThreshold) -> OutcomesLoss | None:
+    """Return the loss of one run that seldom is nearly the largest, for Laplace query noise.
+
+    Many answers at the threshold are all below only where its noise is large; then one is above.
+    """
+    noises = _noises(mechanism)
+    if noises is None or noises.gaussian_query or (mechanism.queries or math.inf) <= _MANY:
+        return None
+    zero = Fraction(0)
+    return _loss(noises, Queries(_MANY, 1, zero, zero, zero + noises.last_moves))
 
 
 @lru_cache(maxsize=256)

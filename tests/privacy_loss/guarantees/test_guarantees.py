@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hockeystick.notions import RenyiDP
+import hockeystick as hs
+from hockeystick.notions import TCDP, ZCDP, RenyiDP
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     ConcentratedLoss,
     ProfileLoss,
     RandomizedResponsePairLoss,
     RenyiCurveLoss,
+    dominating_pair,
 )
 from hockeystick.privacy_loss.guarantees import BoundedRangeLoss
+from hockeystick.privacy_loss.guarantees import two_outcomes as pairs_of
 from hockeystick.tradeoffs import GaussianTradeOff
 from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
@@ -218,3 +221,33 @@ def test_an_unbounded_loss_has_no_moments_but_a_profile() -> None:
     loss = ProfileLoss(never_vanishing.forward, never_vanishing.backward)
     assert not loss.is_bounded
     assert ProfileLoss(never_vanishing.backward, never_vanishing.forward).is_bounded
+
+
+@pytest.mark.parametrize(
+    ("said", "orders", "width"),
+    [
+        (ZCDP(0.02), np.geomspace(1.0001, 1e3, 30), 1e-3),
+        (ZCDP(3.0), np.geomspace(1.0001, 1e3, 20), 1e-3),
+        (TCDP(0.02, 9.0), np.linspace(1.0001, 9.0, 20), 1e-3),
+        (RenyiDP({2: 0.2, 8: 0.3}), (2, 8), 1e-4),
+    ],
+)
+def test_two_outcomes_within_a_bound_cost_about_as_much_as_any(
+    said: Any, orders: Any, width: float
+) -> None:
+    known: Any = dominating_pair(said)[0]
+    (worst,) = known.also_attained
+    with mp.workdps(30):
+        for loss, p in list(zip(*pairs_of(known), strict=True))[::60]:
+            likely = [mp.mpf(p), 1 - mp.mpf(p)], [p * mp.exp(-mp.mpf(loss))]
+            likely[1].append(1 - likely[1][0])
+            cost = max(likely[0][0] - likely[1][0] * mp.exp(loss / 2), 0)
+            assert cost <= worst.delta(mp.mpf(loss / 2)) * (1 + mp.mpf(10) ** -9)
+            for order in orders:
+                most = dict(said.divergences)[order] if len(orders) == 2 else said.rho * order
+                for one, other in (likely, likely[::-1]):
+                    parts = zip(one, other, strict=True)
+                    moment = sum(a * (a / b) ** (order - 1) for a, b in parts)
+                    assert mp.log(moment) <= (order - 1) * most
+    answer = hs.epsilon(said, delta=1e-6)
+    assert answer.lower >= answer.upper * (1 - width)

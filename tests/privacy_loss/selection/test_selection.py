@@ -12,7 +12,12 @@ import hockeystick as hs
 from hockeystick.accountants.closed_form import RangeProfile
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import as_mpf
-from hockeystick.privacy_loss import BoundedRangeLoss, RandomizedResponsePairLoss, dominating_pair
+from hockeystick.privacy_loss import (
+    BoundedRangeLoss,
+    LaplaceLoss,
+    RandomizedResponsePairLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.selection.exponential import adaptive_ends
@@ -154,7 +159,7 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
     epsilon: float, truth: float
 ) -> None:
     loss = loss_of(hs.mechanisms.ReportNoisyMax(epsilon, "laplace"))
-    assert loss.dominating == RandomizedResponsePairLoss(epsilon)
+    assert isinstance(loss.dominating, LaplaceLoss)
     assert isinstance(loss.attained, RandomizedResponsePairLoss)
     assert truth * (1 - 1e-6) <= loss.attained.epsilon <= truth
     if epsilon > 0.02:
@@ -162,10 +167,30 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
 
 
 @pytest.mark.parametrize("epsilon", [0.015, 1.0, 60.0])
-def test_one_candidate_that_falls_from_the_best_is_told_from_the_others(epsilon: float) -> None:
+def test_flips_cost_at_most_what_two_candidates_attain(epsilon: float) -> None:
+    rng = np.random.default_rng(1)
     with mp.workdps(60):
-        moved = flipped([-1, 1], epsilon)[0]
-        check_told(loss_of(hs.mechanisms.PermuteAndFlip(epsilon)), 2, moved)
+        for share in (0.0, 0.3, 0.9):
+            odds = mp.exp(share * epsilon)
+            known = loss_of(hs.mechanisms.PermuteAndFlip(epsilon)).closed_form_profile
+            assert known is not None
+            most = known(mp.mpf(share * epsilon))
+            p, q = flipped([1 - share, 0], epsilon)[0], flipped([-share, 1], epsilon)[0]
+            assert p - odds * q == pytest.approx(float(most), rel=1e-12)
+            for _ in range(9):
+                scores, moves = rng.uniform(0, 2, 4), rng.choice([-1, 1], 4)
+                both = zip(flipped(scores + moves, epsilon), flipped(scores, epsilon), strict=True)
+                assert sum(max(p - odds * q, 0) for p, q in both) <= most
+
+
+@pytest.mark.parametrize("epsilon", [0.015, 1.0, 60.0])
+def test_one_candidate_that_falls_is_told_from_the_others_with_laplace_noise(
+    epsilon: float,
+) -> None:
+    (told,) = loss_of(hs.mechanisms.ReportNoisyMax(epsilon, "laplace")).also_attained
+    assert isinstance(told, OutcomesLoss)
+    (_, (p, q)) = told.masses
+    with mp.workdps(60):
 
         def beaten(noise: Any) -> Any:
             """Return the chance that 16 others' noise, two sensitivities above, is less."""
@@ -175,15 +200,8 @@ def test_one_candidate_that_falls_from_the_best_is_told_from_the_others(epsilon:
             )
 
         moved = mp.quad(beaten, [-60, 0, epsilon, epsilon + 5, epsilon + 60])
-        check_told(loss_of(hs.mechanisms.ReportNoisyMax(epsilon, "laplace")), 17, moved)
-
-
-def check_told(loss: DominatedLoss, candidates: int, moved: Any) -> None:
-    (told,) = loss.also_attained
-    assert isinstance(told, OutcomesLoss)
-    (_, (p, q)) = told.masses
-    assert p == Fraction(1, candidates)
-    assert moved <= as_mpf(q) <= moved * (1 + 1e-5)
+        assert p == Fraction(1, 17)
+        assert moved <= as_mpf(q) <= moved * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("end", [0.1, 1.0, 4.0])

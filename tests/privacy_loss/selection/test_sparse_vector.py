@@ -83,6 +83,26 @@ def test_the_lower_loss_is_that_of_some_queries(
         assert float(attained.delta(mp.mpf(epsilon))) == pytest.approx(cost, rel=1e-7)
 
 
+# By quadrature, as above.
+@pytest.mark.parametrize(
+    ("monotone", "scales", "costs"),
+    [
+        (False, (2.0, 4.0), ((0.6, 0.00096303156892), (0.9, 0.00027526125704))),
+        (True, (0.8, 0.9), ((1.5, 0.0029491296872), (2.2, 0.00075914235088))),
+    ],
+)
+def test_many_answers_at_the_threshold_reveal_nearly_all_for_once(
+    monotone: bool, scales: tuple[float, float], costs: Any
+) -> None:
+    mechanism = hs.mechanisms.AboveThreshold(*scales, monotone=monotone)
+    found = loss_of(mechanism).also_attained[-1]
+    assert isinstance(found, OutcomesLoss)
+    for epsilon, cost in costs:
+        assert float(found.delta(mp.mpf(epsilon))) == pytest.approx(cost, rel=1e-7)
+    answer = hs.epsilon(mechanism, delta=1e-6)
+    assert answer.lower >= 0.99 * answer.upper
+
+
 # K(c) of runs of two, three and four queries with scales 1 and 2, by quadrature.
 @pytest.mark.parametrize(
     ("queries", "moments"),

@@ -483,12 +483,10 @@ def _read(
         used, nearer = _read(composition, quantity, LARGEST_EPSILON, accountant, None)
         return used, Interval(0.0, 0.0, nearer.upper)
 
-    if not isinstance(accountant, Auto):
-        used, found = accountant, accountant.read(composition, quantity, value, digits)
-    elif quantity == "epsilon" and digits is None and has_no_epsilon(composition, value):
+    quick = isinstance(accountant, Auto) and quantity == "epsilon" and digits is None
+    if quick and has_no_epsilon(composition, value):
         return ClosedForm(), Interval.point(0.0)
-    else:
-        used, found = accountant.choose(composition, quantity, value, digits)
+    used, found = accountant.answer(composition, quantity, value, digits)
     return used, found if digits is None else _handed_over(used, found)
 
 

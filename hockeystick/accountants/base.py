@@ -374,14 +374,14 @@ class Accountant(ABC):
         """Return epsilon (at a delta) or delta (at an epsilon) to a number of digits, as mpf."""
         raise self.refuse("the plan", "it has no arbitrary-precision form; use accountant='auto'")
 
-    def read(
-        self, composition: Composition, quantity: Quantity, value: float, digits: int | None
-    ) -> Interval:
-        """Return epsilon at a delta, or delta at an epsilon; to a number of digits where given."""
+    def answer(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int | None = None
+    ) -> tuple[Accountant, Interval]:
+        """Return who answers, and epsilon at a delta or delta at an epsilon, to digits if given."""
         if digits is not None:
-            return self.digits(composition, quantity, value, digits)
+            return self, self.digits(composition, quantity, value, digits)
         ask = self.epsilon if quantity == "epsilon" else self.delta
-        return ask(composition, value)
+        return self, ask(composition, value)
 
     def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
         """Return those of many answers that cost little together, each with its accountant.

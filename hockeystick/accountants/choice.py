@@ -127,15 +127,10 @@ class Auto(Accountant):
         return Auto(tuple(one.within(tolerance) for one in self.order), tolerance)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        return self.choose(composition, "epsilon", delta)[1]
+        return self.answer(composition, "epsilon", delta)[1]
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        return self.choose(composition, "delta", epsilon)[1]
-
-    def digits(
-        self, composition: Composition, quantity: Quantity, value: float, digits: int
-    ) -> Interval:
-        return self.choose(composition, quantity, value, digits)[1]
+        return self.answer(composition, "delta", epsilon)[1]
 
     def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
         """Return those answers that a few contour integrals give; none where a closed form does."""
@@ -144,7 +139,7 @@ class Auto(Accountant):
         found = Contour(self.tolerance, smooths=False).many(composition, quantity, values)
         return {at: one for at, one in found.items() if one[1].is_narrow(self.tolerance)}
 
-    def choose(
+    def answer(
         self, composition: Composition, quantity: Quantity, value: float, digits: int | None = None
     ) -> tuple[Accountant, Interval]:
         """Return the intersection of the answers, and the accountant that proves its upper end.
@@ -160,7 +155,7 @@ class Auto(Accountant):
             if not accountant.applies(composition, quantity, value):
                 continue
             try:
-                found = accountant, accountant.read(composition, quantity, value, digits)
+                found = accountant.answer(composition, quantity, value, digits)
             except UnsupportedError as error:
                 refusal = error
                 continue

@@ -18,7 +18,7 @@ from hockeystick.accountants.contour.many import ContourProfile
 from hockeystick.accountants.rdp import RDP, optimal_order
 from hockeystick.errors import UnsupportedError
 from hockeystick.numerics.rounding import OUTWARD_128
-from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Composition, Terms, largest_loss
+from hockeystick.privacy_loss import CellLoss, Composition, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.composition import candidate_orders, sum_of_bounds
 from hockeystick.tradeoffs import PerfectPrivacy, Profile, ProfileValues, TableProfile
@@ -305,12 +305,5 @@ def profile_of(terms: Terms, accountant: Accountant) -> Profile:
         alone = terms[0][0].proven_profile()
         if alone is not None:
             return alone
-    wide = WideProfile(terms, accountant)
-    lines = tuple((loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss))
-    if (
-        len(lines) < len(terms)
-        or any(loss.out_of_range for loss, _ in lines)
-        or wide._breakpoints.size
-    ):
-        return wide
-    return ContourProfile(lines, wide)
+    wide, lines = WideProfile(terms, accountant), Composition(terms, terms).analytic
+    return ContourProfile(lines[0], wide) if lines and not wide._breakpoints.size else wide

@@ -247,14 +247,15 @@ def test_the_lower_end_is_that_of_the_attained_pair(adjacency: Any, noise: float
         assert found.lower <= alone.upper
 
 
-def test_an_end_that_is_not_sharp_settles_nothing() -> None:
+@pytest.mark.parametrize("most", [1.1, math.inf])
+def test_an_end_that_is_not_sharp_settles_nothing(most: float) -> None:
     pairs = AnalyticPairs.of(
         compose(hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100) ** 100).removing
     )
     assert pairs is not None
-    assert pairs.between(2.0, lambda _: Interval(1.0, 1.0, 1.1)) is None
-    assert pairs.between(2.0, lambda _: Interval(1.0, 1.0, math.inf)) is None
-    assert pairs.between(2.0, lambda _: Interval.point(1.0)) == (1.0, 1.0, 1.0)
+    with pytest.raises(hs.errors.UnsupportedError, match="hardly decays"):
+        Contour()._between(pairs, 2.0, lambda _: Interval(1.0, 1.0, most))
+    assert Contour()._between(pairs, 2.0, lambda _: Interval.point(1.0)) == (1.0, 1.0, 1.0)
 
 
 def test_directions_that_are_no_opposites_are_both_asked(monkeypatch: pytest.MonkeyPatch) -> None:

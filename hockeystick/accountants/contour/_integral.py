@@ -1,9 +1,14 @@
 """The contour integral along one line, with every error bounded, and the choice of the line.
 
-The trapezoid rule of step h on the line ``Re z = c`` sums ``delta(epsilon + m W) exp(m W c)`` over
-all integers m, with the window ``W = 2 pi / h``. Every term is at least 0; Chernoff's bound at a
-point above c covers m > 0, at a point below c (or at 0) m < 0. The line ends where the proven decay
-of ``|M|`` bounds the rest of the integral by the accuracy asked for.
+With ``K(z) = sum n_i ln E[exp(z L_i)]`` and any ``c > 0``,
+
+    delta(epsilon) = (1/pi) Int_0^inf Re[exp(K(z) - epsilon z) / (z (1 + z))] dy,  z = c + i y
+
+(Alghamdi et al. 2023, theorem 3.1). The trapezoid rule of step h on the line sums
+``delta(epsilon + m W) exp(m W c)`` over all integers m, with the window ``W = 2 pi / h``. Every
+term is at least 0; Chernoff's bound at a point above c covers m > 0, at a point below c (or at 0)
+m < 0. The line ends where the proven decay of ``|M|`` bounds the rest of the integral by the
+accuracy asked for; ``kernels.contour_sums`` counts the round-off of the sum.
 
 Tail and bulk: rare large losses, integrated separately where others hardly let ``|M|`` fall.
 
@@ -24,10 +29,12 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.accountants.base import Interval
 from hockeystick.accountants.contour._far_outputs import AnalyticTerms, ContourTarget, FarOutputs
 from hockeystick.accountants.rdp import cgf_estimates
-from hockeystick.numerics import ULP
+from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.rounding import OUTWARD_8
 from hockeystick.privacy_loss import ContourRule, ContourValues, Decay, TailRule, TailSplit
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.atomic import complex_log1p
@@ -328,6 +335,9 @@ def _best_order(splits: tuple[tuple[TailSplit, int], ...], epsilon: float) -> tu
 # Newton's steps before the root is bracketed, and the relative length of the last one.
 _NEWTON_STEPS: Final = 8
 _LAST_STEP: Final = 1e-12
+# The largest relative error of delta with which an integral is used instead of Renyi bounds.
+MOST_RELATIVE_ERROR: Final = 0.5
+_TRIES: Final = 12
 # Overflow ends as an infinite error or nan, and both count as nothing proven.
 _OVERFLOW_IGNORED: Final = partial(np.errstate, all="ignore")
 
@@ -353,16 +363,28 @@ class LogDelta(NamedTuple):
         value = float(getattr(self, end))
         return self.log_scale + math.log(value) if value > 0.0 else -math.inf
 
+    @property
+    def log_upper(self) -> float:
+        """An upper bound of ln delta."""
+        return self.log("upper") + OUTWARD_8 * (abs(self.log_scale) + 4.0)
+
+    @property
+    def interval(self) -> Interval:
+        """Proven ends of delta."""
+        lower = self.log("lower") - OUTWARD_8 * (abs(self.log_scale) + 4.0)
+        middle = min(math.exp(self.log("estimate")), 1.0)
+        upper = min(up(math.exp(self.log_upper)), 1.0)
+        return Interval(down(math.exp(lower)), middle, upper).ordered()
+
 
 @dataclass(frozen=True)
 class Integral:
-    """``delta(epsilon) = (1/pi) Int Re[exp(K(z) - epsilon z) / (z (1 + z))] dy`` along a line.
+    """delta at any epsilon, by the sum along a line.
 
     At the nodes z, ``real + i imag`` is K, right to ``error``, and ``weight`` the factor of the
-    exponential, right to ``weight_error``. ``aliases`` are the two orders of Chernoff's bound on
-    ``sum delta(epsilon + m W) exp(m W c)``, each with an upper bound of K. K is computed once; any
-    epsilon near the one that the line was chosen for is then a short sum. The bounds hold for every
-    epsilon; they are narrow near it.
+    exponential, right to ``weight_error``. ``aliases`` are the two orders of Chernoff's bound, each
+    with an upper bound of K. K is computed once; any epsilon near the one that the line was chosen
+    for is then a short sum. The bounds hold for every epsilon; they are narrow near it.
     """
 
     line: VerticalContour
@@ -415,6 +437,27 @@ class Integral:
                 _, middle, _, change = self.far.deltas(epsilons, scale)
                 estimate, derivative = estimate + middle, derivative + change
         return scale, estimate, derivative
+
+    def epsilon_interval(self, estimate: float, delta: float) -> Interval | None:
+        """Return the proven interval around an epsilon, or None where nothing is proven."""
+        least, most = log_readings(delta)
+        slack = OUTWARD_8 * (abs(least) + 4.0)
+        here = self.delta(estimate)
+        if here.relative_error > MOST_RELATIVE_ERROR or here.derivative >= 0.0:
+            return None
+        margin = (here.relative_error + slack + (most - least)) * here.estimate / -here.derivative
+        margin += 4.0 * OUTWARD_8 * estimate
+        for _ in range(_TRIES):
+            upper, lower = estimate + margin, max(estimate - margin, 0.0)
+            if estimate == 0.0 and here.log("upper") <= least - slack:
+                upper = 0.0
+            high, low = map(LogDelta._make, self.deltas(np.array([upper, lower])).T.tolist())
+            if high.log("upper") <= least - slack and (
+                lower == 0.0 or low.log("lower") >= most + slack
+            ):
+                return Interval(lower, estimate, upper)
+            margin *= 1.5
+        return None
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:
         """Return the epsilon whose estimated delta is the given one, to the last digits."""

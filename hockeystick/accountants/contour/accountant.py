@@ -43,8 +43,8 @@ from hockeystick.accountants.base import (
 from hockeystick.accountants.closed_form import closed_delta_upper, dominating_closed_form
 from hockeystick.accountants.contour._far_outputs import AnalyticTerms, ContourTarget
 from hockeystick.accountants.contour._integral import (
+    MOST_RELATIVE_ERROR,
     Integral,
-    LogDelta,
     choose_contour,
     integrate,
     rules_for,
@@ -102,20 +102,8 @@ class AnalyticPairs(NamedTuple):
         sharp = len(attained) == len(dominating) == len(terms)
         return cls(attained, dominating) if sharp else None
 
-    def between(self, order: float, read: Callable[[Terms], Interval]) -> Interval | None:
-        """Return the interval between the two pairs; None where an end is not sharp.
-
-        ``order`` is about the one that is best for the dominating losses.
-        """
-        if self._decay(order) < _LEAST_DECAY:
-            return None
-        upper = read(self.dominating)
-        if not _is_sharp(upper):
-            return None
-        lower = read(self.attained)
-        return SettledInterval(lower.lower, upper.upper, upper.upper) if _is_sharp(lower) else None
-
-    def _decay(self, order: float) -> float:
+    def decay(self, order: float) -> float:
+        """Return by how much the dominating transform falls far out, in its logarithm."""
         losses = [(one, n) for loss, n in self.dominating if (one := loss.analytic)]
         if not all(one.quadrature_available(order) for one, _ in losses):
             return 0.0
@@ -127,9 +115,6 @@ def _is_sharp(interval: Interval) -> bool:
     return interval.upper < math.inf and interval.is_narrow(_SHARP)
 
 
-# The largest relative error of delta with which an integral is used instead of Renyi bounds.
-_MOST_RELATIVE_ERROR: Final = 0.5
-_TRIES: Final = 12
 # Beyond this epsilon only the monotonicity of delta is used.
 _LARGEST_EPSILON: Final = 1e6
 # Natural logarithm of a delta below all floats.
@@ -228,8 +213,9 @@ class Contour(DirectedAccountant):
         return self._epsilon_along(terms, self.analytic_terms(terms), delta)
 
     def _epsilon_along(self, terms: Terms, lines: AnalyticTerms, delta: float) -> Interval:
+        """Return epsilon by the losses' lines; by Renyi divergences where these are too long."""
         found = integral_for_delta(lines, math.log(delta)) if lines else None
-        proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
+        proven = found and found.integral.epsilon_interval(found.epsilon, delta)
         if proven is None and (one_by_one := expanded(terms)) != terms:
             return self.epsilon_of(one_by_one, delta)
         bound = proven or RDP().epsilon_of(terms, delta)
@@ -252,24 +238,20 @@ class Contour(DirectedAccountant):
         value = found and found.integral.delta(epsilon)
         if value is None and (one_by_one := expanded(terms)) != terms:
             return self.delta_of(one_by_one, epsilon)
-        if value is None or not value.relative_error <= _MOST_RELATIVE_ERROR:
+        if value is None or not value.relative_error <= MOST_RELATIVE_ERROR:
             return self._narrowed(RDP().delta_of(terms, epsilon), lines, epsilon)
-        lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
-        slack = OUTWARD_8 * (abs(value.log_scale) + 4.0)
-        proven = Interval(
-            down(math.exp(lower - slack)),
-            min(math.exp(middle), 1.0),
-            min(up(math.exp(upper + slack)), 1.0),
-        ).ordered()
-        return self._narrowed(proven, lines, epsilon)
+        return self._narrowed(value.interval, lines, epsilon)
 
     def _between(
         self, pairs: AnalyticPairs, order: float, read: Callable[[Terms], Interval]
     ) -> Interval:
-        found = pairs.between(order, read)
-        if found is None:
-            raise self.refuse("the plan", "the transform of a pair that dominates it hardly decays")
-        return found
+        """Return the interval between both pairs; ``order`` is about the upper one's best."""
+        if pairs.decay(order) >= _LEAST_DECAY:
+            upper = read(pairs.dominating)
+            lower = read(pairs.attained) if _is_sharp(upper) else upper
+            if _is_sharp(lower):
+                return SettledInterval(lower.lower, upper.upper, upper.upper)
+        raise self.refuse("the plan", "the transform of a pair that dominates it hardly decays")
 
     def _narrowed(self, bound: Interval, lines: AnalyticTerms, epsilon: float) -> Interval:
         """Return delta of one direction: the bound if it is narrow, else smoothed within it."""
@@ -313,28 +295,6 @@ class Contour(DirectedAccountant):
 
 
 _QUICK: Final = Contour(smooths=False)
-
-
-def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:
-    """Return the proven interval around an estimated epsilon, or None where nothing is proven."""
-    least, most = log_readings(delta)
-    slack = OUTWARD_8 * (abs(least) + 4.0)
-    here = integral.delta(estimate)
-    if here.relative_error > _MOST_RELATIVE_ERROR or here.derivative >= 0.0:
-        return None
-    margin = (here.relative_error + slack + (most - least)) * here.estimate / -here.derivative
-    margin += 4.0 * OUTWARD_8 * estimate
-    for _ in range(_TRIES):
-        upper, lower = estimate + margin, max(estimate - margin, 0.0)
-        if estimate == 0.0 and here.log("upper") <= least - slack:
-            upper = 0.0
-        high, low = map(LogDelta._make, integral.deltas(np.array([upper, lower])).T.tolist())
-        if high.log("upper") <= least - slack and (
-            lower == 0.0 or low.log("lower") >= most + slack
-        ):
-            return Interval(lower, estimate, upper)
-        margin *= 1.5
-    return None
 
 
 # The largest width of the smoothing in units of 1/c, the most nodes, and the most terms summed.

@@ -26,6 +26,7 @@ from hockeystick.accountants.contour._far_outputs import (
     truncation,
 )
 from hockeystick.accountants.contour._integral import (
+    MOST_RELATIVE_ERROR,
     Integral,
     TailAndBulk,
     VerticalContour,
@@ -408,8 +409,6 @@ _FARTHEST_BELOW: Final = 0.1
 # The same where epsilon is known to this share of 1/c, so that another line gains nothing.
 _MOST_CLOSE_ERROR: Final = 1e-7
 _SEARCH_CLOSE: Final = 0.3
-# The largest relative error of an upper bound by one short line.
-_MOST_RELATIVE_ERROR: Final = 0.5
 # ln of a gap that the error of an estimated K does not close.
 _SURELY: Final = 1e-3
 # A single run's epsilon is looked for at least up to this.
@@ -569,8 +568,8 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     known = integral_at_once(terms, epsilon, _COARSE.accuracy, at_epsilon=True)
     if known is not None:
         value = known[0].delta(epsilon)
-        if value.relative_error < _MOST_RELATIVE_ERROR:
-            return value.log("upper") + OUTWARD_8 * (abs(value.log_scale) + 4.0)
+        if value.relative_error < MOST_RELATIVE_ERROR:
+            return value.log_upper
     c = saddle(terms, epsilon, first_order(terms, epsilon, at_epsilon=True))
     target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
     if far_mode(terms, c) is not FarMode.STRONG:
@@ -585,10 +584,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
     value = quadratures.integrate().delta(epsilon)
-    if not value.relative_error < _MOST_RELATIVE_ERROR:
-        return 0.0
-    log_delta = value.log("upper")
-    return log_delta + OUTWARD_8 * (abs(value.log_scale) + 4.0)
+    return value.log_upper if value.relative_error < MOST_RELATIVE_ERROR else 0.0
 
 
 def _coarse_epsilon(terms: AnalyticTerms, guess: float, log_delta: float) -> float | None:

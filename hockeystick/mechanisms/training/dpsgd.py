@@ -43,6 +43,10 @@ _MICROBATCHES: Final = (
     "; means of microbatches that are clipped each move a sum by up to twice the clipping norm, "
     "and have no plan of their own"
 )
+_ONE_EXAMPLE: Final = (
+    "Nobody has more than one example: whoever has several is protected less, as a plan with "
+    "examples_per_user says."
+)
 _PER_USER: Final = whole_numbers("k", 1, (1, 100))
 AN_EXTRA: Final = "a mechanism, or several in a tuple"
 
@@ -280,7 +284,7 @@ a partial last step is a whole release
     def assumptions(self) -> tuple[str, ...]:
         return (
             group_meaning(self.adjacency, self.examples_per_user),
-            *_one_example(self),
+            *(() if self.examples_per_user > 1 else (_ONE_EXAMPLE,)),
             SCHEMES[self.sampling].number(_batches(self)),
             SCHEMES[self.sampling].drawn(_batches(self)),
             _clipped(self),
@@ -385,15 +389,6 @@ def _floats_allow(epochs: float, rate: float | None, share: Fraction, steps: int
     if rate is not None and float(decimal(epochs) / steps) == rate:
         return True
     return not epochs.is_integer() and float(steps * share) == epochs
-
-
-def _one_example(plan: DPSGD) -> tuple[str, ...]:
-    if plan.examples_per_user > 1:
-        return ()
-    return (
-        "Nobody has more than one example: whoever has several is protected less, as a plan with "
-        "examples_per_user says.",
-    )
 
 
 def _besides(extra: Mechanism | None, examples_per_user: int) -> tuple[str, ...]:

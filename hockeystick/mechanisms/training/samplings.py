@@ -147,7 +147,7 @@ class Scheme(ABC):
             if examples is None:
                 return "The number of examples is public; the answer is for any number."
             return f"The number of examples is public: exactly {examples:,}."
-        if self._is_for_one_size(batches):
+        if self._for_one_size or batches.cap is not None:
             return f"The larger of two neighbouring data sets has exactly {examples:,} examples."
         private = "The number of examples is private, and the plan's rate and steps are fixed"
         if examples is None:
@@ -158,9 +158,7 @@ class Scheme(ABC):
     _for_sizes: ClassVar[str] = (
         "the upper end is for data sets of any size, the lower end for a larger one of so many"
     )
-
-    def _is_for_one_size(self, batches: Batches) -> bool:
-        return False
+    _for_one_size: ClassVar[bool] = False
 
 
 _EVERY: Final = "Every step uses every example once."
@@ -170,9 +168,6 @@ class _Poisson(Scheme):
     """Each example in each batch with one probability; with a cap, truncated to that size."""
 
     _for_sizes = "the answer is for data sets of any size"
-
-    def _is_for_one_size(self, batches: Batches) -> bool:
-        return batches.cap is not None
 
     def check(self, batches: Batches) -> None:
         if batches.replaced and batches.rate < 1 and batches.clipping is Clipping.BATCH:
@@ -225,8 +220,7 @@ class _Poisson(Scheme):
 
 
 class _FixedSize(Scheme):
-    def _is_for_one_size(self, batches: Batches) -> bool:
-        return True
+    _for_one_size = True
 
     def check(self, batches: Batches) -> None:
         _ = batches.sizes

@@ -80,6 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
         if item.nodeid.startswith(FOLDERS):
             item.add_marker(pytest.mark.extras)
+        if isinstance(item, pytest.DoctestItem):
+            item.dtest.globs.clear()  # an example brings along all that it names
     share = config.option.one_in
     if share > 1:
         seed = config.option.draw

@@ -80,6 +80,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
         if item.nodeid.startswith(FOLDERS):
             item.add_marker(pytest.mark.extras)
+        if isinstance(item, pytest.DoctestItem) and item.path.suffix == ".py":
+            item.dtest.globs = {"__name__": "__main__"}  # examples bring along all that they name
     share = config.option.one_in
     if share > 1:
         seed = config.option.draw

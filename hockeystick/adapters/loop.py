@@ -234,6 +234,12 @@ class Counting:
             the normal end of ``with make_private(...) as private``.
         key: What the run is called there. A run that was killed goes on with the same key, plan and
             journal, and with no other.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.loop import Counting
+        >>> Counting(budget=hs.ApproxDP(2, 1e-5), checkpoint="model.pt").budget
+        ApproxDP(epsilon=2.0, delta=1e-05)
     """
 
     budget: hs.ApproxDP | None = None
@@ -316,6 +322,13 @@ class Sampler:
 
     Raises:
         ParameterError: If the plan has no batches to draw, or is for data of another length.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.loop import Sampler
+        >>> plan = hs.DPSGD(examples=100, batch_size=10, steps=8, noise_multiplier=4)
+        >>> Sampler(plan, 100, seed=1).expected(0)
+        10.0
     """
 
     __slots__ = ("_epoch", "_examples", "_factors", "_parts", "_plan", "_rate", "_seed")

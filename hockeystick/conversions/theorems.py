@@ -84,11 +84,11 @@ def kairouz_oh_viswanath(
     ``delta = own_delta + (1 - own_delta) (e^own - e^epsilon)_+ / (1 + e^own)``. Exact for the
     class. own_delta is below 1, delta may be 0, and epsilon is inf where delta < own_delta.
 
-    References:
-        Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2017,
-        theorem 2, for the worst mechanism.
+    Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2017,
+    theorem 2, for the worst mechanism.
 
     Example:
+        >>> from hockeystick.conversions.theorems import kairouz_oh_viswanath
         >>> round(kairouz_oh_viswanath(2, epsilon=1), 12)
         0.556769941146
     """
@@ -118,11 +118,11 @@ def balle_wang(mu: float, *, epsilon: float | None = None, delta: float | None =
 
     Exact for the class, but for round-off. mu is above 0.
 
-    References:
-        Balle and Wang, "Improving the Gaussian Mechanism", 2018, theorem 8; Dong, Roth and Su
-        2022, corollary 2.13.
+    Balle and Wang, "Improving the Gaussian Mechanism", 2018, theorem 8; Dong, Roth and Su
+    2022, corollary 2.13.
 
     Example:
+        >>> from hockeystick.conversions.theorems import balle_wang
         >>> round(balle_wang(1, delta=1e-5), 12)
         4.377178095681
     """
@@ -146,10 +146,10 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
     Exact, but for round-off. delta is above 0 and below 1.
 
-    References:
-        Balle and Wang 2018, theorem 8.
+    Balle and Wang 2018, theorem 8.
 
     Example:
+        >>> from hockeystick.conversions.theorems import gaussian_mu
         >>> round(gaussian_mu(1, 1e-5), 12)
         0.268051123211
     """
@@ -176,11 +176,11 @@ def liu_mu(epsilon: float) -> float:
     ``a = 1 / (1 + e^eps)``. G_mu, which is convex, runs through the same three points, and a
     smaller mu has ``G_mu(a) > a``. Hence exact for the class.
 
-    References:
-        Liu et al., "Identification, Amplification and Measurement: A bridge to Gaussian
-        Differential Privacy", 2022.
+    Liu et al., "Identification, Amplification and Measurement: A bridge to Gaussian
+    Differential Privacy", 2022.
 
     Example:
+        >>> from hockeystick.conversions.theorems import liu_mu
         >>> round(liu_mu(1), 12)
         1.232035385345
     """
@@ -194,10 +194,10 @@ def laplace_mu(epsilon: float) -> float:
     The scale is 1/eps times the sensitivity. Its trade-off function and ``G_mu`` meet where both
     error rates are ``e^(-eps/2) / 2`` (``conversions.by_losses`` has the proof). Exact.
 
-    References:
-        Dong, Roth and Su 2022, proposition A.6, for the trade-off function.
+    Dong, Roth and Su 2022, proposition A.6, for the trade-off function.
 
     Example:
+        >>> from hockeystick.conversions.theorems import laplace_mu
         >>> round(laplace_mu(1), 12)
         1.030063997624
     """
@@ -237,11 +237,10 @@ def steinke_rho(epsilon: float) -> float:
     Exact for the class: it is the Kullback-Leibler divergence of randomized response, the limit of
     ``D_alpha / alpha`` at 1.
 
-    References:
-        Steinke, "Better Privacy Loss Bounds for Pure DP", differentialprivacy.org, 2024, theorems
-        4 and 5.
+    Steinke, "Better Privacy Loss Bounds for Pure DP", differentialprivacy.org, 2024, theorem 4.
 
     Example:
+        >>> from hockeystick.conversions.theorems import steinke_rho
         >>> round(steinke_rho(1), 12)
         0.46211715726
     """
@@ -252,10 +251,10 @@ def steinke_rho(epsilon: float) -> float:
 def bun_steinke_rho(epsilon: float) -> float:
     """Return ``rho = eps^2 / 2``, with which eps-DP implies rho-zCDP: an upper bound.
 
-    References:
-        Bun and Steinke 2016, proposition 1.4.
+    Bun and Steinke 2016, proposition 1.4.
 
     Example:
+        >>> from hockeystick.conversions.theorems import bun_steinke_rho
         >>> bun_steinke_rho(1)
         0.5
     """
@@ -268,10 +267,10 @@ def response_divergence(epsilon: float, order: float) -> float:
 
     ``eps - ln[(1 + e^-eps) / (1 + e^-(2a-1)eps)] / (a - 1)``: exact for the class.
 
-    References:
-        Bun and Steinke 2016, proposition 3.3, whose form with hyperbolic sines is the same.
+    Bun and Steinke 2016, proposition 3.3, whose form with hyperbolic sines is the same.
 
     Example:
+        >>> from hockeystick.conversions.theorems import response_divergence
         >>> round(response_divergence(1, 2), 12)
         0.735325664056
     """
@@ -290,10 +289,10 @@ def mironov(
 ) -> float:
     """Return ``epsilon = tau + ln(1/delta) / (alpha - 1)``, or its delta: an upper bound.
 
-    References:
-        Mironov, "Renyi Differential Privacy", CSF 2017, proposition 3.
+    Mironov, "Renyi Differential Privacy", CSF 2017, proposition 3.
 
     Example:
+        >>> from hockeystick.conversions.theorems import mironov
         >>> round(mironov(10, 1, delta=1e-5), 6)
         2.279214
     """
@@ -311,11 +310,11 @@ def canonne_kamath_steinke(
 ) -> float:
     """Return ``delta = e^((a-1)(tau-eps)) (a-1)^(a-1) / a^a``, or its epsilon: an upper bound.
 
-    References:
-        Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
-        proposition 12; Balle, Barthe, Gaboardi, Hsu and Sato 2020, theorem 21.
+    Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
+    proposition 12; Balle, Barthe, Gaboardi, Hsu and Sato 2020, theorem 21.
 
     Example:
+        >>> from hockeystick.conversions.theorems import canonne_kamath_steinke
         >>> round(canonne_kamath_steinke(2, 0.5, epsilon=0.5), 12)
         0.25
     """
@@ -339,11 +338,11 @@ def asoodeh(
     delta is that of the randomized response of divergence tau. Exact for the class of all pairs
     with these divergences, but for round-off.
 
-    References:
-        Asoodeh, Liao, Calmon, Kosut and Sankar, "Three Variants of Differential Privacy", 2021,
-        theorem 3, for one order of the pair.
+    Asoodeh, Liao, Calmon, Kosut and Sankar, "Three Variants of Differential Privacy", 2021,
+    theorem 3, for one order of the pair.
 
     Example:
+        >>> from hockeystick.conversions.theorems import asoodeh
         >>> round(asoodeh(2, 0.5, epsilon=0.5), 12)
         0.19273716917
     """
@@ -358,10 +357,10 @@ def asoodeh(
 def bun_steinke(rho: float, *, epsilon: float | None = None, delta: float | None = None) -> float:
     """Return ``epsilon = rho + 2 sqrt(rho ln(1/delta))`` of rho-zCDP, or its delta: a bound.
 
-    References:
-        Bun and Steinke, "Concentrated Differential Privacy", 2016, proposition 1.3.
+    Bun and Steinke, "Concentrated Differential Privacy", 2016, proposition 1.3.
 
     Example:
+        >>> from hockeystick.conversions.theorems import bun_steinke
         >>> round(bun_steinke(0.5, delta=1e-5), 9)
         5.298525912
     """
@@ -376,11 +375,11 @@ def bun_dwork_rothblum_steinke(
     ``rho + 2 sqrt(rho l)`` where ``l = ln(1/delta) <= (omega - 1)^2 rho``, and
     ``rho omega + l / (omega - 1)`` beyond.
 
-    References:
-        Bun, Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via Truncated CDP",
-        2018, lemma 6.
+    Bun, Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via Truncated CDP",
+    2018, lemma 6.
 
     Example:
+        >>> from hockeystick.conversions.theorems import bun_dwork_rothblum_steinke
         >>> round(bun_dwork_rothblum_steinke(0.1, 5, delta=1e-5), 9)
         3.378231366
     """
@@ -408,10 +407,10 @@ def canonne_kamath_steinke_concentrated(
 ) -> float:
     """Return epsilon by ``canonne_kamath_steinke`` at the best order of ``tau = rho alpha``.
 
-    References:
-        Canonne, Kamath and Steinke 2020, corollary 13.
+    Canonne, Kamath and Steinke 2020, corollary 13.
 
     Example:
+        >>> from hockeystick.conversions.theorems import canonne_kamath_steinke_concentrated
         >>> round(canonne_kamath_steinke_concentrated(0.5, delta=1e-5), 9)
         4.728386985
     """

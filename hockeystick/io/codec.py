@@ -284,7 +284,6 @@ def _tree(value: Any, exactly: bool) -> Json:
 
 
 def _described(value: Any) -> dict[str, Any]:
-    """Return an object of a registered type, or of what a plan comes down to; or raise."""
     if name := _TYPE_NAMES.get(type(value)):
         parts = _parts(value)
         return {"type": name} | {key: _tree(parts[key], True) for key in _names(_TYPES[name])}

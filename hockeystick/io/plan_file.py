@@ -30,11 +30,13 @@ class PlanFile:
 
     Args:
         plan: The mechanism or plan.
-        title: What to call it.
-        source: Where its numbers come from.
-        notes: What a reader should know.
-        delta: Where to ask for epsilon.
-        epsilon: Where to ask for delta.
+        title, source, notes: What to call it, where its numbers come from, what to know.
+        delta, epsilon: Where to ask for the other one.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.io.PlanFile(plan=hs.Gaussian(2.0), delta=1e-5).delta
+        1e-05
     """
 
     plan: Mechanism
@@ -129,7 +131,6 @@ def _document_of_answer(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object whose keys are there once, or raise."""
     keys = [key for key, _ in pairs]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise PlanFileError(f"{twice[0]!r} is there twice")

@@ -191,6 +191,11 @@ class Loading:
             losses leave out.
         num_workers: As in torch's ``DataLoader``, and so are the others: workers fetch the batches
             of later steps while this one runs.
+
+    Example:
+        >>> from hockeystick.adapters.torch import Loading
+        >>> Loading(pad_to=128, num_workers=2).pad_to
+        128
     """
 
     collate: Callable[..., Any] | None = None

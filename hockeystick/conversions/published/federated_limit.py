@@ -24,12 +24,12 @@ def limit_mu(plan: PriFedSync) -> float:
         and, where steps are few and rarely sampled, far larger. The rate at which clients are drawn
         is not in the formula.
 
-    References:
-        Zheng, Chen, Long and Su, "Federated f-Differential Privacy", AISTATS 2021, theorem 2; Dong,
-        Roth and Su 2022, corollary 5.4.
+    Zheng, Chen, Long and Su, "Federated f-Differential Privacy", AISTATS 2021, theorem 2; Dong,
+    Roth and Su 2022, corollary 5.4.
 
     Example:
         >>> import hockeystick as hs
+        >>> from hockeystick.conversions.published.federated_limit import limit_mu
         >>> local = hs.federated.LocalTraining(
         ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
         ... )
@@ -43,13 +43,13 @@ def limit_epsilon(plan: PriFedSync, delta: float) -> Approximate:
     """Return epsilon of ``G_mu_max`` at a delta in (0, 1): an approximation without guarantees.
 
     Example:
-        Too large here, where the truth is at most 13.8774:
-
         >>> import hockeystick as hs
+        >>> from hockeystick.conversions.published.federated_limit import limit_epsilon
         >>> local = hs.federated.LocalTraining(
         ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
         ... )
-        >>> print(limit_epsilon(hs.federated.PriFedSync(clients=local, rounds=93), delta=1e-5))
+        >>> plan = hs.federated.PriFedSync(clients=local, rounds=93)  # in truth at most 13.8774
+        >>> print(limit_epsilon(plan, delta=1e-5))
         epsilon ~ 14.6393 at delta = 1e-05 (approximation, no guarantee; federated-limit, ...)
     """
     return _of_limit(plan, "epsilon", delta)
@@ -59,13 +59,13 @@ def limit_delta(plan: PriFedSync, epsilon: float) -> Approximate:
     """Return delta of ``G_mu_max`` at a finite epsilon >= 0: an approximation without guarantees.
 
     Example:
-        Too small here, where the truth is above 6e-8:
-
         >>> import hockeystick as hs
+        >>> from hockeystick.conversions.published.federated_limit import limit_delta
         >>> local = hs.federated.LocalTraining(
         ...     examples=60_000, batch_size=6, noise_multiplier=1.0, local_steps=10
         ... )
-        >>> print(limit_delta(hs.federated.PriFedSync(clients=local, rounds=10), epsilon=2.0))
+        >>> plan = hs.federated.PriFedSync(clients=local, rounds=10)  # in truth above 6e-8
+        >>> print(limit_delta(plan, epsilon=2.0))
         delta ~ 0 at epsilon = 2 (approximation, no guarantee; federated-limit, replace-one)
     """
     return _of_limit(plan, "delta", epsilon)

@@ -44,13 +44,13 @@ def tensorflow_privacy_epsilon(plan: Mechanism, delta: float) -> Certified:
     Raises:
         UnsupportedError: If no loss is known for a part of the plan.
 
-    References:
-        Mironov, "Renyi Differential Privacy", CSF 2017, proposition 3; Mironov, Talwar and Zhang,
-        "Renyi Differential Privacy of the Sampled Gaussian Mechanism", 2019;
-        https://github.com/tensorflow/privacy, analysis/compute_dp_sgd_privacy.py.
+    Mironov, "Renyi Differential Privacy", CSF 2017, proposition 3; Mironov, Talwar and Zhang,
+    "Renyi Differential Privacy of the Sampled Gaussian Mechanism", 2019;
+    https://github.com/tensorflow/privacy, analysis/compute_dp_sgd_privacy.py.
 
     Example:
         >>> import hockeystick as hs
+        >>> from hockeystick.conversions.published.of_their_time import tensorflow_privacy_epsilon
         >>> plan = hs.DPSGD(rate=0.01, steps=10_000, noise_multiplier=6)
         >>> print(f"{tensorflow_privacy_epsilon(plan, 1e-5):.3f}")
         0.823

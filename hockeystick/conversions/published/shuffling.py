@@ -58,11 +58,11 @@ def limit_epsilon(
         delta: Above 0 and below 1.
         side: 1 for the published upper bound, -1 for the lower one, 0 for their middle.
 
-    References:
-        van Dijk, Nguyen, Nguyen and Nguyen, "Generalizing DP-SGD with shuffling and batch
-        clipping", 2022 (arXiv 2212.05796).
+    van Dijk, Nguyen, Nguyen and Nguyen, "Generalizing DP-SGD with shuffling and batch
+    clipping", 2022 (arXiv 2212.05796).
 
     Example:
+        >>> from hockeystick.conversions.published.shuffling import limit_epsilon
         >>> print(limit_epsilon(3.0, epochs=10, delta=1e-5))
         epsilon ~ 5.23415 at delta = 1e-05 (approximation, no guarantee; shuffling-limit)
     """
@@ -76,6 +76,7 @@ def limit_delta(
     """Return delta, at a finite epsilon >= 0, by the approximation of ``limit_epsilon``.
 
     Example:
+        >>> from hockeystick.conversions.published.shuffling import limit_delta
         >>> print(limit_delta(3.0, epochs=10, epsilon=5.0))
         delta ~ 0.0000233015 at epsilon = 5 (approximation, no guarantee; shuffling-limit)
     """
@@ -106,11 +107,11 @@ def shuffled_group(
         size: Examples in the group, an integer from 1 to 10^15.
         clipping: "individual" or "batch".
 
-    References:
-        van Dijk, Nguyen, Nguyen and Nguyen 2022 (arXiv 2212.05796).
+    van Dijk, Nguyen, Nguyen and Nguyen 2022 (arXiv 2212.05796).
 
     Example:
         >>> import hockeystick as hs
+        >>> from hockeystick.conversions.published.shuffling import shuffled_group
         >>> print(shuffled_group(hs.Gaussian(4.0), epochs=4, size=9, clipping="batch"))
         1.5-GDP release
     """
@@ -162,10 +163,10 @@ def clones_epsilon(randomizer_epsilon: float, users: int, delta: float) -> Certi
         users: The number n of users, an integer from 2 to 10^9.
         delta: Above 0 and below 1.
 
-    References:
-        Feldman, McMillan and Talwar 2023 (arXiv 2208.04591).
+    Feldman, McMillan and Talwar 2023 (arXiv 2208.04591).
 
     Example:
+        >>> from hockeystick.conversions.published.shuffling import clones_epsilon
         >>> found = clones_epsilon(4.0, users=100_000, delta=1e-6)
         >>> print(f"between {found.lower:.4f} and {found.upper:.4f}")
         between 0.1182 and 0.1182
@@ -180,6 +181,7 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
     It is asked at an epsilon in [0, inf]; from epsilon_0 on, delta is 0.
 
     Example:
+        >>> from hockeystick.conversions.published.shuffling import clones_delta
         >>> print(f"{clones_delta(1.0, users=200, epsilon=0.4).upper:.8g}")
         9.7242811e-08
     """
@@ -218,11 +220,11 @@ def hiding_among_clones(randomizer_epsilon: float, users: int, delta: float) -> 
         users: The number n of users, an integer from 1 to 10^15.
         delta: Above 0 and below 1.
 
-    References:
-        Feldman, McMillan and Talwar, "Hiding Among the Clones: A Simple and Nearly Optimal Analysis
-        of Privacy Amplification by Shuffling", FOCS 2021 (arXiv 2012.12803), theorem III.1.
+    Feldman, McMillan and Talwar, "Hiding Among the Clones: A Simple and Nearly Optimal Analysis
+    of Privacy Amplification by Shuffling", FOCS 2021 (arXiv 2012.12803), theorem III.1.
 
     Example:
+        >>> from hockeystick.conversions.published.shuffling import hiding_among_clones
         >>> print(hiding_among_clones(4.0, users=100_000, delta=1e-6).epsilon)
         0.53463399165...
     """
@@ -246,11 +248,10 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
 
     Guarantees, arguments and errors are those of ``hiding_among_clones``, under this condition.
 
-    References:
-        Feldman, McMillan and Talwar 2023 (arXiv 2208.04591), for the pair; the constants are those
-        of the proof above.
+    Feldman, McMillan and Talwar 2023 (arXiv 2208.04591) have the pair, the proof the constants.
 
     Example:
+        >>> from hockeystick.conversions.published.shuffling import stronger_clones_bound
         >>> print(f"{stronger_clones_bound(4.0, users=100_000, delta=1e-6).epsilon:.6f}")
         0.400074
     """

@@ -106,7 +106,11 @@ class PrivateReplay:
             unit, second = private.clipping_norm * own / (noise or 1.0), other / (noise or 1.0)
             named = [(name, value, unit / size) for name, value in gradients.items()]
             named += [(f"query {name}", one, second / size) for name, one in answers.items()]
-            _pass_on(tape, named, "" if key is None else _state_of(private))
+            flat = [(name, one.double().cpu().numpy().ravel(), unit) for name, one, unit in named]
+            kept = tape.note(flat, "" if key is None else _state_of(private))
+            with torch.no_grad():
+                for (_, value, _), one in zip(named, kept, strict=False):
+                    value.copy_(torch.from_numpy(one).reshape(value.shape))
             tape.counted = private.steps
 
         def draw(step: int) -> Any:
@@ -123,13 +127,6 @@ class PrivateReplay:
                 self._train(loop)
             self.blocks = tape.blocks
             return tape.run(_state_of(loop), known=not epochs)
-
-
-def _pass_on(tape: Tape, parts: Sequence[tuple[str, Any, float]], before: str) -> None:
-    flat = [(name, one.detach().double().cpu().numpy().ravel(), unit) for name, one, unit in parts]
-    with torch.no_grad():
-        for (_, value, _), kept in zip(parts, tape.note(flat, before), strict=False):
-            value.copy_(torch.from_numpy(kept).reshape(value.shape))
 
 
 def _state_of(private: Any) -> str:

@@ -95,7 +95,12 @@ class PrivateReplay:
         key: int | None,
         frozen: Sequence[Any] | None = None,
     ) -> Run:
-        plan, epochs = _of_length(self.plan, len(batches)), self.plan.steps_per_epoch is not None
+        plan, epochs, length = self.plan, self.plan.steps_per_epoch is not None, len(batches)
+        if plan.total_steps >= length:
+            plan = first(plan, length)
+        else:  # or whole epochs with as many
+            whole = -(-length // (plan.steps_per_epoch or 1)) * (plan.steps_per_epoch or 1)
+            plan = replace(plan, epochs=None, steps=whole, schedule=None, batch_schedule=None)
         tape = Tape(plan, len(batches), frozen)
         expected = Sampler(plan, int(plan.examples or 0)).expected
 
@@ -132,15 +137,6 @@ class PrivateReplay:
 def _state_of(private: Any) -> str:
     beside = private.optimizer.state_dict(), private.clipping_norm, private._memory
     return _checks.digest(private.model, *beside)
-
-
-def _of_length(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
-    """Return a plan of as many steps as a replay takes, or of whole epochs with as many."""
-    if plan.total_steps >= steps:
-        return first(plan, steps)
-    length = plan.steps_per_epoch or 1
-    whole = -(-steps // length) * length
-    return replace(plan, epochs=None, steps=whole, schedule=None, batch_schedule=None)
 
 
 @final

@@ -27,6 +27,7 @@ import hashlib
 import math
 import os
 import secrets
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -74,12 +75,10 @@ def affordable(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP | None) -> int
         raise ParameterError("budget", budget, "an hs.ApproxDP or None")
     if budget is None or _price(plan, budget) <= budget.epsilon:
         return most
-    low, high = 0, -(-most // length)
-    while high - low > 1:
-        middle = (low + high) // 2
-        fits = _price(first(plan, middle * length), budget) <= budget.epsilon
-        low, high = (middle, high) if fits else (low, middle)
-    return low * length
+    parts = range(1, -(-most // length))
+    return length * bisect_right(
+        parts, budget.epsilon, key=lambda part: _price(first(plan, part * length), budget)
+    )
 
 
 def _price(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar, final
+from weakref import WeakSet
 
 from hockeystick.adapters import missing
 
@@ -50,7 +51,7 @@ class RayExecutor(Executor):
     def __init__(self, **options: Any) -> None:
         self._task: Any = ray.remote(_called).options(**options)
         self._lock = Lock()
-        self._unfinished: set[Future[Any]] = set()
+        self._kept = WeakSet[Future[Any]]()  # which Ray holds until they are done
         self._ended = False
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
@@ -59,23 +60,18 @@ class RayExecutor(Executor):
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             future: Future[_T] = _TaskFuture(self._task.remote(fn, args, kwargs))
-            self._unfinished.add(future)
-        future.add_done_callback(self._forget)
+            self._kept.add(future)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         with self._lock:
             self._ended = True
-            unfinished = list(self._unfinished)
+            futures = list(self._kept)
         if cancel_futures:
-            for future in unfinished:
+            for future in futures:
                 future.cancel()
         if wait:
-            concurrent.futures.wait(unfinished)
-
-    def _forget(self, future: Future[Any]) -> None:
-        with self._lock:
-            self._unfinished.discard(future)
+            concurrent.futures.wait(futures)
 
 
 @final

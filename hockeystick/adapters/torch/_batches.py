@@ -61,6 +61,9 @@ class Batch:
     def __len__(self) -> int:
         return len(trees.tree_leaves(self.examples)[0]) if self.examples else 0
 
+    def __iter__(self) -> NoReturn:
+        raise IncompatibleError("private.step takes a batch whole; its tensors are batch.examples")
+
 
 @final
 @dataclass(slots=True, eq=False, repr=False)
@@ -408,9 +411,9 @@ class Processes:
     def summed(self, parts: Tensors, *, by_rows: bool = False) -> Tensors:
         """Return at the first process the sum of all parts, or at each that of its own rows."""
         doubles = {n: part.double() for n, part in parts.items()} if self.size > 1 else parts
-        return self._each(doubles, partial(self._sum, by_rows))
+        return self._each(doubles, partial(self._sum, by_rows=by_rows))
 
-    def _sum(self, by_rows: bool, value: Any) -> Any:
+    def _sum(self, value: Any, *, by_rows: bool) -> Any:
         rows = [value]
         if by_rows:
             count = -(-len(value) // self.size)  # as torch.chunk has it, and so has fully_shard

@@ -193,8 +193,11 @@ def choose_layers(
     recurrent = any(isinstance(one, _RECURRENT) for one in model.modules())
     taken = grad(loss, has_aux=True) if recurrent else loss  # as in outputs_of
     each = vmap(taken, (None, *(0 for _ in batch)), randomness="different")
-    with _untouched(model, loss_fn, params | kept), torch.no_grad(), again():
-        _, seen = each(tuple(params.values()), *first)
+    try:
+        with _untouched(model, loss_fn, params | kept), torch.no_grad(), again():
+            _, seen = each(tuple(params.values()), *first)
+    except RuntimeError:  # of a loss that differentiates outputs, here without weights
+        seen = {}
     with again():
         rows, _ = individual(model, loss_fn, params, kept, first, layers)
     layers.choose(seen, params)

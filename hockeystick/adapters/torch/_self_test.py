@@ -96,7 +96,12 @@ class PrivateReplay:
         key: int | None,
         frozen: Sequence[Any] | None = None,
     ) -> Run:
-        plan, epochs = _of_length(self.plan, len(batches)), self.plan.steps_per_epoch is not None
+        plan, epochs, length = self.plan, self.plan.steps_per_epoch is not None, len(batches)
+        if plan.total_steps >= length:
+            plan = first(plan, length)
+        else:  # or whole epochs with as many
+            whole = -(-length // (plan.steps_per_epoch or 1)) * (plan.steps_per_epoch or 1)
+            plan = replace(plan, epochs=None, steps=whole, schedule=None, batch_schedule=None)
         tape = Tape(plan, len(batches), frozen)
         expected = Sampler(plan, int(plan.examples or 0)).expected
 
@@ -107,7 +112,11 @@ class PrivateReplay:
             unit, second = private.clipping_norm * own / (noise or 1.0), other / (noise or 1.0)
             named = [(name, value, unit / size) for name, value in gradients.items()]
             named += [(f"query {name}", one, second / size) for name, one in answers.items()]
-            _pass_on(tape, named, "" if key is None else _state_of(private))
+            flat = [(name, one.double().cpu().numpy().ravel(), unit) for name, one, unit in named]
+            kept = tape.note(flat, "" if key is None else _state_of(private))
+            with torch.no_grad():
+                for (_, value, _), one in zip(named, kept, strict=False):
+                    value.copy_(torch.from_numpy(one).reshape(value.shape))
             tape.counted = private.steps
 
         def draw(step: int) -> Any:
@@ -126,25 +135,9 @@ class PrivateReplay:
             return tape.run(_state_of(loop), known=not epochs)
 
 
-def _pass_on(tape: Tape, parts: Sequence[tuple[str, Any, float]], before: str) -> None:
-    flat = [(name, one.detach().double().cpu().numpy().ravel(), unit) for name, one, unit in parts]
-    with torch.no_grad():
-        for (_, value, _), kept in zip(parts, tape.note(flat, before), strict=False):
-            value.copy_(torch.from_numpy(kept).reshape(value.shape))
-
-
 def _state_of(private: Any) -> str:
     beside = private.optimizer.state_dict(), private.clipping_norm, private._memory
     return _checks.digest(private.model, *beside)
-
-
-def _of_length(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
-    """Return a plan of as many steps as a replay takes, or of whole epochs with as many."""
-    if plan.total_steps >= steps:
-        return first(plan, steps)
-    length = plan.steps_per_epoch or 1
-    whole = -(-steps // length) * length
-    return replace(plan, epochs=None, steps=whole, schedule=None, batch_schedule=None)
 
 
 @final

@@ -264,15 +264,10 @@ def test_split_models_that_are_not_trained_are_refused(tmp_path: Path) -> None:
         fsdp.fully_shard(model, mesh=mesh("cpu", sizes, mesh_dim_names=names), **options)
         return model
 
-    def inside() -> Any:
-        return nn.Sequential(split())
-
-    def by_columns() -> Any:
-        return split(shard_placement_fn=lambda one: torch.distributed.tensor.Shard(one.dim() - 1))
-
+    last = {"shard_placement_fn": lambda one: torch.distributed.tensor.Shard(one.dim() - 1)}
     refused: Any = (
-        (inside, {}),
-        (by_columns, {}),
+        (lambda: nn.Sequential(split()), {}),
+        (lambda: split(**last), {}),
         (lambda: split((1, 1), ("a", "b")), {}),
         (split, {"clipping": Quantile(0.7, bit_noise=2.0)}),
         (split, {"clipping": Online(0.7)}),

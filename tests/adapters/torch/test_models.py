@@ -218,7 +218,13 @@ def _second_pass(model: Any) -> Any:
     return lambda out, target: LOSS(out, target) + model(other).square().sum()
 
 
-@pytest.mark.parametrize("made", [_penalty, _second_pass])
+def _steep(model: Any) -> Any:
+    return lambda out, target: torch.autograd.grad(LOSS(out, target), out, create_graph=True)[0][
+        0, 0
+    ]
+
+
+@pytest.mark.parametrize("made", [_penalty, _second_pass, _steep])
 @pytest.mark.parametrize("microbatch", [1, 7])
 def test_a_loss_may_read_the_model(made: Callable[[Any], Any], microbatch: int) -> None:
     torch.manual_seed(0)

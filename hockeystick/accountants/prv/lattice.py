@@ -109,8 +109,9 @@ def parts_for(
     heavy = [(*_heavy_atoms(loss, tilt), count) for loss, count in terms]
     step, parts = _aligned(step, heavy), []
     for (loss, count), (atoms, *_) in zip(terms, heavy, strict=True):
-        end = next(filter(math.isfinite, (*atoms[:1], loss.infimum, loss.supremum)), 0.0)
-        offset, value = math.remainder(end, step), truncation.cgf_estimate(loss, tilt).value
+        end = next(filter(math.isfinite, (loss.infimum, loss.supremum)), 0.0)
+        offset = float(atoms[0]) if atoms.size else math.remainder(end, step)
+        value = truncation.cgf_estimate(loss, tilt).value
         parts.append((loss, cover(loss, offset, step, tilt, log_least, value), count))
     return parts
 
@@ -393,7 +394,7 @@ _SHARE_OF_OTHER_ERRORS: Final = 1e-3
 _NO_GAIN: Final = 0.8
 # A lattice that is so many times wider than the tolerance may have to be another's.
 _FAR: Final = 64.0
-# The share of the tolerance that is fine enough; all of it is, where more of the width was left.
+# The share of the tolerance that is fine enough; nearly all, where more of the width was left.
 _ENOUGH: Final = 0.3
 
 
@@ -457,7 +458,7 @@ def refined(
             # The tails beyond the lattice were chosen for a delta far too large.
             continue
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
-        enough = _ENOUGH if best.relative_width < _ENOUGH * before else 1.0
+        enough = _ENOUGH if best.relative_width < _ENOUGH * before else _NO_GAIN
         done = best.relative_width <= enough * target.tolerance or step == exact
         done = done or _NO_GAIN * found.relative_width > before
         done = done or (best.relative_width > _FAR * target.tolerance and not retry())

@@ -218,9 +218,14 @@ def dominated_masses(loss: CellLoss, lattice: LatticePoints, tilt: float) -> Til
     mean = log_p - masses.log_q[kept]
     mean -= 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
     below = _to_points(kept + lattice.first, mean, log_p, error, lattice)
-    index, _ = _index(atoms, lattice)
-    # Mass beyond the last point is moved down to it.
-    at_atoms = _Contributions(np.minimum(index, lattice.last), atoms.log_p, atoms.error)
+    index, excess = _index(atoms, lattice)
+    gaps = np.concatenate(([1e200], np.diff(atoms.loss), [1e200]))
+    # Of second order is what raising an atom by its neighbour costs, and of first to round it down.
+    raising = 0.5 * (tilt + 1.0) * np.minimum(gaps[:-1], gaps[1:]) * (lattice.step - excess)
+    alone = (raising >= excess) | (index >= lattice.last)
+    nearest = np.minimum(index + (~alone & (2.0 * excess > lattice.step)), lattice.last)
+    values = np.where(alone, lattice.at(nearest), atoms.loss)
+    at_atoms = _to_points(nearest, values, atoms.log_p, atoms.error, lattice)
     place, found_p, errors = _joined([below, at_atoms])
     inside = place >= lattice.first
     found = _Contributions(place[inside] - lattice.first, found_p[inside], errors[inside])
@@ -230,9 +235,9 @@ def dominated_masses(loss: CellLoss, lattice: LatticePoints, tilt: float) -> Til
 def _to_points(
     place: Indices, mean: Array, log_p: Array, error: Array, lattice: LatticePoints
 ) -> _Contributions:
-    """Return cells at points from which no mean lies below, with ln of their masses.
+    """Return cells, or atoms, at points from which no mean lies below, with ln of their masses.
 
-    Each cell is given outcomes of its neighbour on the other side of its point, at random, until
+    Each one is given outcomes of its neighbour on the other side of its point, at random, until
     its mean of ``e^-L`` is that of the point: that is data processing, and an error of second order
     in the step. Where the neighbour has too few of them, the cell goes to the next point, or down.
     """

@@ -122,13 +122,10 @@ def _tail_epsilon(points: list[_MergedLoss], log_delta: float) -> float:
     """Return the epsilon at which the single runs' contribution alone is a delta."""
 
     def less(epsilon: float) -> float:
-        return log_delta - math.log(
-            max(sum(p.tail_delta(max(epsilon, 0.0)) for p in points), _TINY)
-        )
+        found = sum(p.tail_delta(max(epsilon, 0.0)) for p in points)
+        return log_delta - math.log(max(found, _TINY))
 
-    if less(0.0) >= 0.0:
-        return 0.0
-    return increasing_root(less, 1e-3, tolerance=1e-6)
+    return 0.0 if less(0.0) >= 0.0 else increasing_root(less, 1e-3, tolerance=1e-6)
 
 
 def _threshold(points: list[_MergedLoss], log_mass: float, epsilon: float) -> float:

@@ -61,9 +61,8 @@ if TYPE_CHECKING:
 _NEAR: Final = 1e-9
 # Atoms closer together than this share of their span are not put on a common lattice.
 _CLOSEST: Final = 1e-7
-# So many of a loss's atoms determine a step.
+# Atoms of a loss that count for the step, times the points that it may take, and what is tried.
 _MOST_ATOMS: Final = 64
-# Steps are tried that take this many times the points, so many for each of so many losses.
 _FINER: Final = 1.25
 _MOST_STEPS: Final = 256
 _MOST_LOSSES: Final = 16
@@ -102,15 +101,15 @@ def parts_for(
     log_least: tuple[float, float],
     truncation: Truncation = NO_TRUNCATION,
 ) -> list[Part]:
-    """Return each loss on a lattice of at most this step that holds its heaviest atoms, or an end.
-
-    A heavy cell next to that end has half a cell to take from, and need not be rounded down.
-    """
+    """Return each loss on a lattice of at most this step, with a point at an atom or an end."""
     heavy = [(*_heavy_atoms(loss, tilt), count) for loss, count in terms]
-    step, parts = _aligned(step, heavy), []
+    step = _aligned(step, heavy)
+    parts: list[Part] = []
     for (loss, count), (atoms, *_) in zip(terms, heavy, strict=True):
-        end = next(filter(math.isfinite, (*atoms[:1], loss.infimum, loss.supremum)), 0.0)
-        offset, value = math.remainder(end, step), truncation.cgf_estimate(loss, tilt).value
+        # A heavy cell next to the end then has half a cell to take from.
+        end = next(filter(math.isfinite, (loss.infimum, loss.supremum)), 0.0)
+        offset = float(atoms[0]) if atoms.size else math.remainder(end, step)
+        value = truncation.cgf_estimate(loss, tilt).value
         parts.append((loss, cover(loss, offset, step, tilt, log_least, value), count))
     return parts
 
@@ -393,7 +392,7 @@ _SHARE_OF_OTHER_ERRORS: Final = 1e-3
 _NO_GAIN: Final = 0.8
 # A lattice that is so many times wider than the tolerance may have to be another's.
 _FAR: Final = 64.0
-# The share of the tolerance that is fine enough; all of it is, where more of the width was left.
+# The share of the tolerance that is fine enough; nearly all, where more of the width was left.
 _ENOUGH: Final = 0.3
 
 
@@ -432,7 +431,7 @@ def refined(
 ) -> Interval | None:
     """Return the narrowest interval of ever finer lattices, None where there is none.
 
-    Without ``retry`` the first lattice that is not narrow enough is the last.
+    Without ``retry`` a lattice that is far from narrow enough is the last.
     """
     exact = target.step or natural_step((*target.lower, *target.upper))
     sums = None if exact else _combined(target)
@@ -457,7 +456,7 @@ def refined(
             # The tails beyond the lattice were chosen for a delta far too large.
             continue
         rounds_without_gain += 1 if best.relative_width > _NO_GAIN * before else 0
-        enough = _ENOUGH if best.relative_width < _ENOUGH * before else 1.0
+        enough = _ENOUGH if best.relative_width < _ENOUGH * before else _NO_GAIN
         done = best.relative_width <= enough * target.tolerance or step == exact
         done = done or _NO_GAIN * found.relative_width > before
         done = done or (best.relative_width > _FAR * target.tolerance and not retry())

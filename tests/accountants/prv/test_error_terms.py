@@ -233,8 +233,7 @@ def binomial(own: float, runs: int, epsilon: float) -> float:
 @pytest.mark.parametrize("tilt", [0.1, 0.5, 2.0])
 def test_a_narrow_window_proves_less_and_nothing_wrong(tilt: float, log_outside: float) -> None:
     runs, own = 40, 0.4
-    terms: list[tuple[CellLoss, int]] = [(RandomizedResponsePairLoss(own), runs)]
-    parts = parts_for(terms, tilt, 2.0 * own, (-60.0, -60.0))
+    parts = parts_for([(RandomizedResponsePairLoss(own), runs)], tilt, 2.0 * own, (-60.0, -60.0))
     up = compose(parts, tilt, log_outside, dominating_masses)
     low = compose(parts, tilt, log_outside, dominated_masses)
     assert up is not None
@@ -252,5 +251,4 @@ def test_what_is_beyond_the_last_point_counts_as_infinite_in_every_run(log_least
     assert found is not None
     whole = GaussianLoss(1.0 / math.sqrt(runs))
     for epsilon in np.linspace(0.0, 30.0, 31).tolist():
-        truth = whole.delta(mp.mpf(epsilon))
-        assert found.upper(epsilon) >= mp.log(truth)
+        assert found.upper(epsilon) >= mp.log(whole.delta(mp.mpf(epsilon)))

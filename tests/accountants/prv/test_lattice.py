@@ -29,6 +29,7 @@ from hockeystick.privacy_loss import (
     Masses,
     RandomizedResponsePairLoss,
 )
+from hockeystick.privacy_loss.noise.integer_noise import SkellamLoss
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 
 TILTED: Final = 2.5
@@ -44,13 +45,21 @@ def tilted_profile(weights: TiltedMasses, step: float, epsilon: float) -> float:
 def test_what_lies_beyond_the_lattice_is_lost_above_and_kept_below() -> None:
     loss = GaussianLoss(0.5)
     lattice = cover(loss, 0.0, 0.05, TILTED, (-40.0, math.log(1e-3)))
-    up, low = (
-        discretize(loss, lattice, TILTED) for discretize in (dominating_masses, dominated_masses)
-    )
+    up, low = dominating_masses(loss, lattice, TILTED), dominated_masses(loss, lattice, TILTED)
     assert 1e-4 < up.infinity_mass < 1e-2
     for epsilon in (4.0, 6.0, 8.0):
         truth = float(loss.delta(mp.mpf(epsilon)))
         assert tilted_profile(low, 0.05, epsilon) <= truth <= tilted_profile(up, 0.05, epsilon)
+
+
+def test_atoms_between_points_are_dominated_and_nearly_kept() -> None:
+    loss, step = SkellamLoss(9.0, 1), 0.02
+    atoms = loss.atoms()
+    low = dominated_masses(loss, cover(loss, 0.0013, step, TILTED, (-300.0, -600.0)), TILTED)
+    for epsilon in np.linspace(0.0, 2.0, 9) + low.displacement:
+        each = np.exp(atoms.log_p) * -np.expm1(np.minimum(epsilon - atoms.loss, 0.0))
+        least = 1.0 - 2.0 * step * (1.0 + epsilon) ** 3
+        assert least * each.sum() <= tilted_profile(low, step, epsilon) <= each.sum()
 
 
 class Shy(CellLoss):
@@ -163,14 +172,10 @@ def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> No
 
 
 def test_losses_with_one_spacing_have_a_natural_step() -> None:
-    assert natural_step([(RandomizedResponsePairLoss(0.5), 3)]) == pytest.approx(1.0)
-    assert natural_step(
-        [(RandomizedResponsePairLoss(0.5), 3), (RandomizedResponsePairLoss(0.25), 3)]
-    ) == pytest.approx(0.5)
-    assert (
-        natural_step([(RandomizedResponsePairLoss(0.5), 3), (RandomizedResponsePairLoss(0.3), 3)])
-        is None
-    )
+    half, quarter, other = ((RandomizedResponsePairLoss(one), 3) for one in (0.5, 0.25, 0.3))
+    assert natural_step([half]) == pytest.approx(1.0)
+    assert natural_step([half, quarter]) == pytest.approx(0.5)
+    assert natural_step([half, other]) is None
     assert natural_step([(LaplaceLoss(0.5), 3)]) is None
 
 

@@ -562,7 +562,7 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
     if isinstance(loss, BoundedRangeLoss) and count > 1:
         ends = adaptive_ends(loss.epsilon, count)
     else:
-        ends = adaptive_upper(loss, count)
+        ends = adaptive_upper(loss.dominating, count) if loss.dominating is not loss else None
     if ends is not None:
         return BracketedProfile(RangeProfile(*ends))
     if isinstance(loss, SampledGaussianLoss) and HitsProfile(loss, count).applies:

@@ -298,7 +298,7 @@ _TRANSFORM: Final = 4.0 * ULP
 
 
 @lru_cache(maxsize=64)
-def adaptive_upper(loss: PrivacyLoss, runs: int) -> tuple[float, Array, Array] | None:
+def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array, Array] | None:
     """Return h and ends of delta of that many runs at ``eps = j h``, ``|j| <= m``; below, 0.
 
     Let ``H_k(x)`` be the largest ``E_P (1 - x e^-L)_+`` of k runs, of which earlier outcomes may
@@ -310,19 +310,18 @@ def adaptive_upper(loss: PrivacyLoss, runs: int) -> tuple[float, Array, Array] |
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
-    joined = loss.dominating
-    if runs == 1 or not isinstance(joined, JoinedLoss) or joined.choices is None or joined is loss:
+    if runs == 1 or not isinstance(joined, JoinedLoss) or joined.choices is None:
         return None
     deviation = math.sqrt(joined.cgf_estimate(1e-3).second_derivative)
-    if not 0.0 < deviation < 1.0:
+    if not 1e-12 < deviation < 1.0:
         return None
     step = deviation / _POINTS
     far = math.ceil(effective_range(joined, math.log(1e-18 / runs))[1] / step) + 1
     size = math.ceil((_REACH * math.sqrt(runs) + runs * deviation) * _POINTS)
-    length = int(next_fast_len(2 * size + 1 + 2 * far, real=True))
-    if not runs * length < _MOST_WORK:
+    if not 2.0 * runs * (size + far) < _MOST_WORK:
         return None
-    pairs = [_on_lattice(*one, step) for one in joined.choices(step * np.arange(far + 1))]
+    length = int(next_fast_len(2 * size + 1 + 2 * far, real=True))
+    pairs = [_on_lattice(*one, step) for one in joined.choices(step * np.arange(far + 1.0))]
     masses = np.array([row for one in pairs for row in one])
     infinite, masses = float(masses[:, -1].max()), masses[:, :-1]
     transforms = rfft(masses, length, axis=1)

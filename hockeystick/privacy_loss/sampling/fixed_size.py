@@ -113,7 +113,7 @@ def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
         return DominatingPair(removing, adding)
     if isinstance(mechanism.inner, RandomizedResponse) and mechanism.inner.categories > 2:
         # Three different examples attain both halves.
-        return both(JoinedLoss(removing, removing))
+        return both(JoinedLoss(cast(CellLoss, removing), cast(CellLoss, removing)))
     choices = _choices(mechanism, pair.removing.dominating, removing, adding)
     return exchanged_pair(removing, removing.attained, adding.attained, choices=choices)
 
@@ -129,8 +129,9 @@ def _choices(
         known = 0.2 < inner.noise_multiplier < 1e3
         return Triangles(mechanism.rate, inner.noise_multiplier) if known else None
     # Of three examples, any two of which are neighbours, two have one output.
-    whole = isinstance(inner, DiscreteGaussian | DiscreteLaplace | Skellam)
-    two = isinstance(inner, RandomizedResponse) or (whole and inner.sensitivity == 1)
+    two = isinstance(inner, RandomizedResponse)
+    if isinstance(inner, DiscreteGaussian | DiscreteLaplace | Skellam):
+        two = inner.sensitivity == 1
     pure = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure == 0.0
     if not (two or (pure and replaced.supremum < LARGEST_EXPONENT)):
         return None

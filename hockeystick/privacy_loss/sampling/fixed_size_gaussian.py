@@ -336,12 +336,9 @@ def _cells(p: float, mu: float, sign: float) -> SignedCells:
     cover every reading of the parameters: ``d ln r / d t`` is the odds of having been sampled, and
     ``d ln r / d ln p = 1 - 1/r``.
     """
-    ends = [0.5 * mu, mu + _WIDE, mu + _END] if sign > 0.0 else [0.5 * mu, -_WIDE, -_END]
-    narrow, wide = (
-        np.linspace(*ends[:2], _NARROW_CELLS + 1),
-        np.linspace(*ends[1:], _WIDE_CELLS + 1),
-    )
-    u = np.concatenate((narrow, wide[1:]))
+    near, far = (mu + _WIDE, mu + _END) if sign > 0.0 else (-_WIDE, -_END)
+    narrow, wide = (0.5 * mu, near, _NARROW_CELLS + 1), (near, far, _WIDE_CELLS + 1)
+    u = np.concatenate((np.linspace(*narrow), np.linspace(*wide)[1:]))
     size = sign * log_ratio(p, mu, u)
     odds = p * np.exp(mu * (u - 0.5 * mu) - sign * size)
     pull, reach = np.abs(np.expm1(-sign * size)), mu * np.abs(u) + mu * mu

@@ -292,7 +292,7 @@ def exchanged_pair(
 # Points of a lattice per standard deviation of a run; its reach in those of all runs; its work.
 _POINTS: Final = 10.0
 _REACH: Final = 8.0
-_MOST_WORK: Final = 1.2e7
+_MOST_WORK: Final = 4e6
 # The error of a transform of N points in the 2-norm over log2(N), as for a sum of losses.
 _TRANSFORM: Final = 4.0 * ULP
 

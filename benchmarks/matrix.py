@@ -74,6 +74,13 @@ Training of ten epochs by batches of 100 of 10,000 examples, noise multiplier 1:
 
 {table(("sampling", *hs.Adjacency), training)}
 
+Why rows are wider than 1 %:
+
+- samples of a fixed size: which three outputs cost most where earlier outcomes choose them is known
+  of Gaussian and some integer noise, answers and pure releases, not of other noise, sets of bits,
+  selections and mu-GDP: their upper end takes the most that any cost at each epsilon
+- with replacement: the upper end tells how often an example is in a batch that it is in
+
 Why answers are refused:
 
 {listed}

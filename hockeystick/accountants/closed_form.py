@@ -45,6 +45,7 @@ from hockeystick.privacy_loss import (
     Terms,
     largest_loss,
 )
+from hockeystick.privacy_loss.core.symmetrized import adaptive_upper
 from hockeystick.privacy_loss.guarantees import TwoOutcomesLoss
 from hockeystick.privacy_loss.selection.exponential import adaptive_ends
 
@@ -212,7 +213,7 @@ class BracketedProfile(ExactProfile):
 
 
 class RangeProfile(NamedTuple):
-    """The profile of adaptive selections: at a next point above, or below a chord, as it falls."""
+    """The profile of adaptive runs: at a next point above, or below a chord, as it falls."""
 
     step: float
     lower: Array
@@ -411,10 +412,6 @@ _MOST_CLOSE: Final = 400
 _QUICK: Final = 2.0**-34
 
 
-def _digits(delta: float) -> int:
-    return _WORKING_DIGITS if delta < 0.5 else _DIGITS_NEXT_TO_1
-
-
 @final
 class ClosedForm(DirectedAccountant):
     """The exact privacy profile where one is known, evaluated in 30 digits and rounded outward.
@@ -449,7 +446,7 @@ class ClosedForm(DirectedAccountant):
         from hockeystick.numerics.multiprecision import mp
 
         lower = self.epsilon_lower(terms, delta)
-        with working_digits(_digits(delta)):
+        with working_digits(_WORKING_DIGITS if delta < 0.5 else _DIGITS_NEXT_TO_1):
             least = as_mpf(least_reading(delta))
             estimate = profile.epsilon(mp.mpf(delta), 0, mp.mpf(lower) if lower > 0.0 else None)
             upper = float(profile.epsilon(least, 1, estimate if estimate > 0.0 else None))
@@ -466,7 +463,7 @@ class ClosedForm(DirectedAccountant):
         near = None
         if slack >= _QUICK and isinstance(profile, SmoothProfile):
             near = profile.about(delta)
-        with working_digits(_digits(delta)):
+        with working_digits(_WORKING_DIGITS if delta < 0.5 else _DIGITS_NEXT_TO_1):
             most = as_mpf(largest_reading(delta))
             if near is None or profile.delta(mp.mpf(near * (1.0 + slack)), -1) >= most:
                 lower = float(profile.epsilon(most, -1))
@@ -571,7 +568,10 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
         return None
     if isinstance(loss, BoundedRangeLoss) and count > 1:
         ends = adaptive_ends(loss.epsilon, count)
-        return None if ends is None else BracketedProfile(RangeProfile(*ends))
+    else:
+        ends = adaptive_upper(loss.dominating, count) if loss.dominating is not loss else None
+    if ends is not None:
+        return BracketedProfile(RangeProfile(*ends))
     if isinstance(loss, SampledGaussianLoss) and HitsProfile(loss, count).applies:
         return BracketedProfile(HitsProfile(loss, count))
     if count > 1:

@@ -162,10 +162,10 @@ class WideProfile(Profile):
     @cached_property
     def _is_closed(self) -> bool:
         try:
-            ClosedForm().delta(self._composition, 0.0)
+            found = ClosedForm().delta(self._composition, 0.0)
         except UnsupportedError:
             return False
-        return True
+        return found.lower >= 0.5 * found.upper
 
     @cached_property
     def _sums(self) -> Combinations | None:
@@ -280,7 +280,7 @@ class WideProfile(Profile):
         return farthest
 
     def _by_theorem(self, epsilon: float) -> Interval:
-        for accountant in (ClosedForm(), RDP()):
+        for accountant in (ClosedForm(), RDP())[not self._is_closed :]:
             with suppress(UnsupportedError):
                 return accountant.delta(self._composition, epsilon)
         raise Contour().refuse("the plan", "its trade-off function is not known")

@@ -25,9 +25,10 @@ from hockeystick.numerics import ULP
 ARCS = 24
 # No panel is shorter than the whole range over this.
 FINEST = 2.0**-12
-# The unproven sums take panels of this length, or this over mu, and leave out what is e^-NOTHING.
+# The unproven sums take panels of this length, or this over mu.
 ROUGH_PANEL = 2.5
-NOTHING = 48.0
+# The cells of a normal: their number and width, and where they end.
+CELLS, GAP, FARTHEST = 256, 2.0**-4, 8.0
 
 
 @njit(cache=True)
@@ -217,31 +218,16 @@ def cumulant_sums(
 ) -> tuple[float, float, float, float]:
     """Return ``shift`` and, times ``exp(-shift)``, ``M(c) - 1``, ``M'(c)`` and ``M''(c)``.
 
-    Without proof: panels of a fixed length, and none where the integrand is next to nothing.
+    Without proof, on panels of a fixed length.
     """
     count = math.ceil(longest / min(ROUGH_PANEL, 2.0 * ROUGH_PANEL / mu))
-    half = 0.5 * longest / count
-    sizes = np.empty(count + 1)
+    half, shift = 0.5 * longest / count, 0.0
     for i in range(count + 1):
         x = 2.0 * half * i
-        u = x + 0.5 * mu
-        sizes[i] = (1.0 + c) * log_ratio(p, mu, x) - 0.5 * u * u
-    shift = max(0.0, sizes.max() - 200.0)
+        size = (1.0 + c) * log_ratio(p, mu, x) - 0.5 * (x + 0.5 * mu) ** 2
+        shift = max(shift, size - 200.0)
     value = slope = curvature = 0.0
-    largest = -math.inf
     for i in range(count):
-        x = 2.0 * half * i
-        # The integrand's second order in a counts where a is small.
-        a = log_ratio(p, mu, x + 2.0 * half)
-        order = math.log(min((1.0 + c) * a, 1.0) * min(c * a, 1.0) + 1e-300)
-        largest = max(largest, max(sizes[i], sizes[i + 1]) + order)
-    for i in range(count):
-        x = 2.0 * half * i
-        a = log_ratio(p, mu, x + 2.0 * half)
-        u = x + 0.5 * mu
-        order = math.log(min((1.0 + c) * a, 1.0) * min(c * a, 1.0) + 1e-300)
-        if (1.0 + c) * a - 0.5 * u * u + order < largest - NOTHING:
-            continue
         for k in range(offset.size):
             x = half * (2.0 * i + offset[k])
             u = x + 0.5 * mu
@@ -254,52 +240,58 @@ def cumulant_sums(
     return shift, value, slope, curvature
 
 
+@njit(cache=True)
+def normal(x: float) -> float:
+    """Return the mass of N(0, 1) below x."""
+    return 0.5 * math.erfc(-math.sqrt(0.5) * x)
+
+
 @interruptible
 @njit(cache=True)
-def mgf_line(
-    loss: Array,
-    log_weight: Array,
-    loss_error: Array,
-    weight_error: Array,
-    c: float,
-    step: float,
-    count: int,
-) -> tuple[Array, Array, Array]:
-    """Return real and imaginary part of ``M(c + i k step) - 1``, k < count, and their round-off.
+def triangle_profile(rate: float, mu: float, own: float, other: float, epsilons: Array) -> Array:
+    """Return upper bounds of the profile of one of ``Triangles`` at epsilons >= 0."""
+    spread, lean = mu * math.sqrt(own), 0.5 * (1.0 + (1.0 - other) / own)
+    # Some more noise where there is next to none left in Y.
+    rest = mu * math.sqrt(max(1.0 - lean * lean * own, 1e-6))
+    odds, weight = np.empty(CELLS + 1), np.full(CELLS + 1, 2.0**-50)
+    for k in range(CELLS + 1):
+        z = GAP * k - FARTHEST
+        odds[k] = math.exp(spread * (z - 0.5 * spread))
+        if k > 0:
+            mass = normal(z) - normal(z - GAP)
+            mean = normal(z - spread) - normal(z - GAP - spread)
+            moved = (mean - mass * odds[k - 1]) / (odds[k] - odds[k - 1])
+            weight[k - 1] += max(mass - moved, 0.0)
+            weight[k] += max(moved, 0.0)
+    # More than the mass beyond the cells, and what round-off moves from one end of all to another.
+    found = np.full(epsilons.size, 2e-13)
+    for j in range(epsilons.size):
+        for k in range(CELLS + 1):
+            left = 1.0 - (1.0 - rate) / rate * math.expm1(epsilons[j]) * odds[k]
+            if left <= 0.0:
+                break
+            log_odds = epsilons[j] + lean * spread * (GAP * k - FARTHEST - 0.5 * lean * spread)
+            place = (math.log(left) - log_odds) / rest + 0.5 * rest
+            kept = left * normal(place) * (1.0 + 2.0**-42)
+            found[j] += weight[k] * max(kept - math.exp(log_odds) * normal(place - rest), 0.0)
+        found[j] *= rate * (1.0 + 2.0**-36)
+    return found
 
-    With ``b = c + 1/2``, ``cosh((z + 1/2) a) = cosh(b a) cos(y a) + i sinh(b a) sin(y a)``, and
-    ``cosh(b a) cos(y a) - cosh(a/2)`` is ``2 sinh((1+c) a/2) sinh(c a/2) - cosh(b a) (1 - cos(y
-    a))``: each term is formed to full relative precision. The third result bounds the distance to
-    the exact sum over the exact nodes: a relative error of each of the factors ``cosh``, ``sinh``
-    and ``2 sinh sinh``, at most ``rel``, and one of the angle, ``turn``.
+
+def convex_bound(p: float, mu: float, c: float) -> tuple[float, float, float]:
+    """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
+
+    ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
     """
-    real, imag, error = np.zeros(count), np.zeros(count), np.zeros(count)
-    still = square = cosine0 = cosine1 = sine0 = sine1 = 0.0
-    for j in range(loss.size):
-        a = loss[j]
-        plain = log_weight[j] + (c + 0.5) * a
-        size = 0.5 * math.exp(plain)
-        back = math.expm1(-(2.0 * c + 1.0) * a)
-        cosh, sinh = size * (2.0 + back), -size * back
-        both = size * math.expm1(-(1.0 + c) * a) * math.expm1(-c * a)
-        turn = loss_error[j] / a + 4.0 * ULP
-        rel = weight_error[j] + (c + 0.5) * loss_error[j] + 2.0 * turn
-        rel += ULP * (loss.size + 32.0 + 2.0 * abs(log_weight[j]) + 4.0 * (1.0 + c) * a)
-        still += both * rel
-        square += cosh * a * a * (0.5 * rel + turn)
-        cosine0 += 2.0 * cosh * rel
-        cosine1 += cosh * a * turn
-        sine0 += sinh * rel
-        sine1 += sinh * a * (rel + turn)
-        for k in range(count):
-            half = 0.5 * (step * k) * a
-            sin, cos = math.sin(half), math.cos(half)
-            real[k] += both - 2.0 * cosh * sin * sin
-            imag[k] += 2.0 * sinh * sin * cos
-    for k in range(count):
-        y = step * k
-        error[k] = still + min(y * y * square, cosine0 + y * cosine1)
-        error[k] += min(y * sine1, sine0 + y * cosine1)
-        # The errors above are themselves rounded, and a tiny term may underflow.
-        error[k] = 1.001 * error[k] + 1e-290
-    return real, imag, error
+    square = mu * mu
+    inner = 0.5 * c * (c + 1.0) * square
+    slope = (c + 0.5) * square
+    grown = inner + math.log(p)
+    if inner > 500.0 and grown > 40.0:
+        return grown + math.log1p(math.exp(-grown)), slope, square
+    if inner > 500.0:
+        share = math.exp(grown) / (1.0 + math.exp(grown))
+        return math.log1p(math.exp(grown)), share * slope, square + slope * slope
+    share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
+    curvature = share * (square + (1.0 - share) * slope * slope)
+    return math.log1p(p * math.expm1(inner)), share * slope, curvature

@@ -144,14 +144,21 @@ def _cumulants(
 @final
 @dataclass(frozen=True, slots=True)
 class MinorantDecay:
-    """A uniform minorant (widths, masses) of a density, and the density's total variation."""
+    """A uniform minorant (widths, masses) of a density, its total variation, and an atom's share.
+
+    The atom and what is above the minorant do not decay; and the part without the atom is at most
+    its total variation over y.
+    """
 
     width: Array
     mass: Array
     variation: float
+    atom: float = 0.0
 
     def exponent(self, y: float) -> float:
-        return float(uniform_minorant.minorant_exponent(self.width, self.mass, self.variation, y))
+        by_minorant = uniform_minorant.minorant_exponent(self.width, self.mass, math.inf, y)
+        left = self.atom + self.variation / y if y > 0.0 else math.inf
+        return max(float(by_minorant), -math.log(left) if left < 1.0 else 0.0)
 
 
 # The sixth power of larger losses is infinite.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Final, final
+from functools import lru_cache
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
     both,
 )
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss, effective_range
 
 
 class _OfDominating:
@@ -91,6 +92,41 @@ def costliest(losses: Sequence[PrivacyLoss]) -> PrivacyLoss | None:
     return max(losses, key=lambda one: one.cgf_estimate(order).value, default=None)
 
 
+# Upper bounds of pairs of profiles at epsilons that ascend from 0.
+Choices: TypeAlias = Callable[[Array], Sequence[tuple[Array, Array]]]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EitherWay:
+    """The profiles of two losses by their cells, each moved to its ends, rounded up.
+
+    With ``odds`` c the inner outputs A, B and C are any within a factor of c. As F is convex, their
+    densities may be 1 and c, up to a factor; the mean of F is largest where at most three of these
+    triples have weight, as A, B and C add up to 1: those of two answers, or all turns of one.
+    """
+
+    above: CellLoss
+    reverse: CellLoss
+    odds: float = 0.0
+
+    def __call__(self, epsilons: Array) -> Sequence[tuple[Array, Array]]:
+        above, reverse = _profile(self.above, epsilons), _profile(self.reverse, epsilons)
+        c = self.odds
+        if not c:
+            return [(above, reverse)]
+        one, two = above * (1.0 + c) / (c + 2.0), reverse * (1.0 + c) / (2.0 * c + 1.0)
+        return [(above, reverse), (one, one), (two, two)]
+
+
+def _profile(loss: CellLoss, epsilons: Array) -> Array:
+    atoms, (log_p, log_q, error) = loss.atoms(), loss.cells(np.append(epsilons, math.inf))
+    p, q = (np.cumsum(np.exp(one)[::-1])[::-1] for one in (log_p + error, log_q - error))
+    mass, own = np.exp(atoms.log_p + atoms.error), epsilons[:, None] - atoms.loss
+    found = p - np.exp(epsilons) * q + np.maximum(-np.expm1(own), 0.0) @ mass
+    return np.asarray(found * (1.0 + 2.0**-36) + 2.0**-46 * (p + (own < 0.0) @ mass))
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class JoinedLoss(CellLoss):
@@ -105,10 +141,13 @@ class JoinedLoss(CellLoss):
 
     ``P(l > 0)`` of ``above`` and ``Q(l > 0)`` of ``reverse`` must add up to 1 at most, and so must
     those of the other distributions. Only the profile at ``eps >= 0`` is that of ``above``.
+
+    ``choices`` are pairs of such profiles: of each run, one or its exchange is nowhere below.
     """
 
     above: CellLoss
     reverse: CellLoss
+    choices: Choices | None = None
 
     @property
     def symmetric(self) -> bool:
@@ -142,7 +181,6 @@ class JoinedLoss(CellLoss):
 
     @property
     def clt_mu_squared(self) -> float:
-        """By quadrature where there is one; else of two equal halves twice that of one."""
         quadrature = self._with_quadrature
         if quadrature:
             return quadrature.clt_mu_squared
@@ -176,7 +214,16 @@ class JoinedLoss(CellLoss):
         return lowest((CellLoss.zcdp_line(self), unsampled.zcdp_line() if unsampled else None))
 
     def atoms(self) -> Atoms:
-        return _joined_atoms(self.above, self.reverse)
+        right, left = _positive_atoms(self.above), _positive_atoms(self.reverse)
+        log_q = left.log_p - left.loss
+        unsure = left.error + ULP * (4.0 * left.loss + np.abs(left.log_p))
+        logs, errors = np.append(right.log_p, log_q), np.append(right.error, unsure)
+        rest, relative = _mass_at_zero(self.above, self.reverse, logs, errors)
+        return Atoms(
+            np.concatenate((-left.loss[::-1], [0.0], right.loss)),
+            np.concatenate((log_q[::-1], [rest], right.log_p)),
+            np.concatenate((unsure[::-1], [relative], right.error)),
+        )
 
     def cells(self, edges: Array) -> Masses:
         edges = np.asarray(edges, dtype=np.float64)
@@ -207,20 +254,6 @@ def _log_one_more(exponent: float) -> float:
     return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
 
 
-def _joined_atoms(above: CellLoss, reverse: CellLoss) -> Atoms:
-    right, left = _positive_atoms(above), _positive_atoms(reverse)
-    log_q = left.log_p - left.loss
-    unsure = left.error + ULP * (4.0 * left.loss + np.abs(left.log_p))
-    rest, relative = _mass_at_zero(
-        above, reverse, np.concatenate((right.log_p, log_q)), np.concatenate((right.error, unsure))
-    )
-    return Atoms(
-        np.concatenate((-left.loss[::-1], [0.0], right.loss)),
-        np.concatenate((log_q[::-1], [rest], right.log_p)),
-        np.concatenate((unsure[::-1], [relative], right.error)),
-    )
-
-
 def _positive_atoms(loss: CellLoss) -> Atoms:
     own = loss.atoms()
     return Atoms(*(column[own.loss > 0.0] for column in own))
@@ -243,12 +276,80 @@ def _mass_at_zero(
     return math.log(rest), 2.0 * unsure / rest + 2.0 * ULP * abs(math.log(rest))
 
 
-def exchanged_pair(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> DominatingPair:
+def exchanged_pair(
+    worst: PrivacyLoss, *attained: PrivacyLoss | None, choices: Choices | None = None
+) -> DominatingPair:
     """Return the dominating pair under replace-one adjacency.
 
     ``worst`` dominates all pairs for ``eps >= 0``; ``attained`` are losses of some data sets.
     """
     if not isinstance(worst, CellLoss):
         raise NoAnalysisError("its loss is not known cell by cell; state what holds of a sample")
-    joined, exact = JoinedLoss(worst, worst), attained[0] is worst
+    joined, exact = JoinedLoss(worst, worst, choices), attained[0] is worst
     return DominatingPair(*(DominatedLoss(joined, one, exact=exact) for one in attained))
+
+
+# Points of a lattice per standard deviation of a run; its reach in those of all runs; its work.
+_POINTS: Final = 10.0
+_REACH: Final = 8.0
+_MOST_WORK: Final = 4e6
+# The error of a transform of N points in the 2-norm over log2(N), as for a sum of losses.
+_TRANSFORM: Final = 4.0 * ULP
+
+
+@lru_cache(maxsize=64)
+def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array, Array] | None:
+    """Return h and ends of delta of that many runs at ``eps = j h``, ``|j| <= m``; below, 0.
+
+    Let ``H_k(x)`` be the largest ``E_P (1 - x e^-L)_+`` of k runs, of which earlier outcomes may
+    choose each: ``sup E_P H_(k-1)(x e^-L)`` over one run's pairs. As H is convex, that is a mean of
+    profiles with weights >= 0: at most that of a choice that is nowhere below the pair, and of its
+    chords between points. These have a loss on the lattice, whose masses are second differences;
+    negative ones are round-off. Beyond the last point H is at most what it is there, before the
+    first below the chord from ``H(0) = 1``.
+    """
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    if runs == 1 or not isinstance(joined, JoinedLoss) or joined.choices is None:
+        return None
+    deviation = math.sqrt(joined.cgf_estimate(1e-3).second_derivative)
+    if not 1e-12 < deviation < 1.0:
+        return None
+    step = deviation / _POINTS
+    far = math.ceil(effective_range(joined, math.log(1e-18 / runs))[1] / step) + 1
+    size = math.ceil((_REACH * math.sqrt(runs) + runs * deviation) * _POINTS)
+    if not 2.0 * runs * (size + far) < _MOST_WORK:
+        return None
+    length = int(next_fast_len(2 * size + 1 + 2 * far, real=True))
+    pairs = [_on_lattice(*one, step) for one in joined.choices(step * np.arange(far + 1.0))]
+    masses = np.array([row for one in pairs for row in one])
+    infinite, masses = float(masses[:, -1].max()), masses[:, :-1]
+    transforms = rfft(masses, length, axis=1)
+    error = 4.0 * _TRANSFORM * math.log2(length) * float(masses.sum(axis=1).max())
+    value = np.maximum(-np.expm1(step * np.arange(-size, size + 1)), 0.0)
+    before = np.exp(step * np.arange(-far, 0))
+    for _ in range(runs):
+        padded = np.pad(value, far, mode="edge")
+        padded[:far] = 1.0 - (1.0 - value[0]) * before
+        found = irfft(rfft(padded, length) * transforms, length, axis=1)
+        value = found[:, 2 * far :][:, : value.size].max(axis=0)
+        value = np.clip(value + infinite + error * math.sqrt(float(padded @ padded)), 0.0, 1.0)
+    # Points are off by less than 2^-20 of a step in all.
+    value[1:] -= 2.0**-20 * np.diff(value)
+    return (step, np.zeros(value.size), value) if np.isfinite(value).all() else None
+
+
+def _on_lattice(above: Array, reverse: Array, step: float) -> tuple[Array, Array]:
+    """Return upper bounds of P's masses on the lattice and at infinity, and of the exchange's."""
+    above[0] = reverse[0] = max(above[0], reverse[0])
+    ratio = np.exp(step * np.arange(above.size))
+    rounding = 2.0**-50 * above.size * above[0] / step
+    falls = (np.append(-np.diff(one) / np.diff(ratio), 0.0) for one in (above, reverse))
+    rare = [-np.diff(fall) for fall in falls]
+    found = []
+    for left, right, infinite in ((rare[1], rare[0], above[-1]), (rare[0], rare[1], reverse[-1])):
+        right = right * ratio[1:]
+        rest = 1.0 - right.sum() - left.sum() - infinite
+        masses = np.concatenate((left[::-1], [rest], right))
+        found.append(np.append(np.maximum(masses, 0.0) + rounding, infinite))
+    return found[0], found[1]

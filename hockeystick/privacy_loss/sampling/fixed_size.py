@@ -20,27 +20,49 @@ worst: ``(1-q) N(1) + q N(0)`` against N(1), a sampled Gaussian. Negative eps as
 order at -eps, so that the profile is that of the first pair above 0 and of the second, exchanged,
 below: as a supremum of profiles it is convex, hence one of a pair. Data whose other vectors are all
 -g, or all g, attain one of the halves each.
+
+What several replacements cost where earlier outcomes choose the data, ``adaptive_upper``: of P with
+``(1-q) L(a) + q L(b)`` against Q with c for b, the largest ``E F(P, Q)`` with F convex, homogeneous
+and a mean of hockey-sticks. With ``R = P/Q``, ``F_pq = -R F_pp`` and ``F_qq = R^2 F_pp``, Kahane's
+derivatives by ``u = |a-b|^2``, ``v = |a-c|^2`` and ``w = |b-c|^2``, all up to mu^2, are positive
+multiples, the first two alike, of
+
+    E[L(a) L(b) F_pp (R - 1)],    E[L(a) L(c) F_pp R (1 - R)],    E[L(b) L(c) F_pp R].
+
+R is between 1 and ``L(b)/L(c)``, so that the first two add up to at least 0: the cost rises with w,
+and with u and v together. Squared distances are a convex cone: two sides are mu in the worst case.
+With ``w = u = mu^2`` sticks above 1 fall with v, the others rise: at most those of the least v of a
+range above 1, of its largest below. Where ``w = v = mu^2`` exchange the two data sets.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast, final
 
 from hockeystick.adjacency import Adjacency
+from hockeystick.kernels.fixed_size_gaussian import triangle_profile
 from hockeystick.mechanisms import (
     Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
     FixedSizeSubsampled,
     Gaussian,
     Mechanism,
     Plan,
+    RandomizedResponse,
     Repeated,
+    Skellam,
     WithReplacementSubsampled,
 )
-from hockeystick.numerics import decimal
-from hockeystick.numerics.multiprecision import mp, mpf, working_digits
+from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.privacy_loss.core.base import (
+    LARGEST_EXPONENT,
+    Array,
     DominatingPair,
     NoAnalysisError,
     PrivacyLoss,
@@ -50,7 +72,13 @@ from hockeystick.privacy_loss.core.base import (
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.mixtures import RandomizedResponsePairLoss, observed_mixture
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, JoinedLoss, exchanged_pair
+from hockeystick.privacy_loss.core.symmetrized import (
+    Choices,
+    DominatedLoss,
+    EitherWay,
+    JoinedLoss,
+    exchanged_pair,
+)
 from hockeystick.privacy_loss.noise.gaussian import DisplacedGaussianLoss, GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
@@ -70,8 +98,8 @@ def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
         return pair
     if whole and not zeroed and not isinstance(mechanism.inner, Gaussian):
         raise NoAnalysisError(
-            "without one of its examples a sample of all has none to take the place of the missing "
-            f"one, and of {mechanism.inner} it is only known what a replacement costs"
+            "a sample of all has no example to take the place of the missing one, and of "
+            f"{mechanism.inner} it is only known what a replacement costs"
         )
     if pair.removing != pair.adding:
         raise NoAnalysisError(
@@ -83,7 +111,62 @@ def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
     removing, adding = (sampled_loss(pair.removing, mechanism.rate, way) for way in (True, False))
     if mechanism.adjacency is Adjacency.ADD_REMOVE:
         return DominatingPair(removing, adding)
-    return exchanged_pair(removing, removing.attained, adding.attained)
+    if isinstance(mechanism.inner, RandomizedResponse) and mechanism.inner.categories > 2:
+        # Three different examples attain both halves.
+        return both(JoinedLoss(cast(CellLoss, removing), cast(CellLoss, removing)))
+    choices = _choices(mechanism, pair.removing.dominating, removing, adding)
+    return exchanged_pair(removing, removing.attained, adding.attained, choices=choices)
+
+
+def _choices(
+    mechanism: FixedSizeSubsampled,
+    replaced: PrivacyLoss,
+    removing: PrivacyLoss,
+    adding: PrivacyLoss,
+) -> Choices | None:
+    inner = mechanism.inner
+    if isinstance(inner, Gaussian):
+        known = 0.2 < inner.noise_multiplier < 1e3
+        return Triangles(mechanism.rate, inner.noise_multiplier) if known else None
+    # Of three examples, any two of which are neighbours, two have one output.
+    two = isinstance(inner, RandomizedResponse)
+    if isinstance(inner, DiscreteGaussian | DiscreteLaplace | Skellam):
+        two = inner.sensitivity == 1
+    pure = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure == 0.0
+    if not (two or (pure and replaced.supremum < LARGEST_EXPONENT)):
+        return None
+    odds = 0.0 if two else math.exp(replaced.supremum)
+    return EitherWay(cast(CellLoss, removing), cast(CellLoss, adding), odds)
+
+
+# Shares of the squared side for which there are triangles.
+_TRIANGLES: Final = 8
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Triangles:
+    """The profiles where ``|b-c| = mu`` and a is as far from one of them, nearer to the other.
+
+    With ``|a-b|^2 = own mu^2`` and ``|a-c|^2 = other mu^2`` it is, over N(b),
+    ``q E (1 - k e^X - e^eps e^Y)_+`` with ``k = (1-q)/q (e^eps - 1)``; given X, Y is normal with
+    mean ``lean X`` and a constant, ``lean = (1 + own - other) / (2 own)`` in [0, 1]. So the mean
+    over Y is convex in ``e^X``, and rises where the mass of a cell of X goes to its ends; it falls
+    with X. It rises with q.
+    """
+
+    rate: Fraction
+    noise_multiplier: float
+
+    def __call__(self, epsilons: Array) -> Sequence[tuple[Array, Array]]:
+        rate, mu = float(self.rate) * (1.0 + ULP), (1.0 + 4.0 * ULP) / self.noise_multiplier
+        return [
+            (
+                triangle_profile(rate, mu, 1.0, k / _TRIANGLES, epsilons),
+                triangle_profile(rate, mu, (k + 1) / _TRIANGLES, 1.0, epsilons),
+            )
+            for k in range(_TRIANGLES)
+        ]
 
 
 def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> DominatingPair:
@@ -101,9 +184,15 @@ def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> Dominating
         exact = clipped_pair(rate, half.noise_multiplier)
         if exact is not None:
             return exact
+    fails = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure > 0.0
+    if rate == 1 and (fails or not isinstance(replaced, CellLoss)):
+        raise NoAnalysisError(
+            f"of {mechanism.inner} no distribution of losses is known that is finite, to bound "
+            "what zeroing an example costs; under replace-one the whole sample is accounted, and "
+            "costs no less"
+        )
     if rate == 1:
-        alone = DominatedLoss(_distribution(replaced, mechanism.inner), half)
-        return DominatingPair(alone, alone)
+        return both(DominatedLoss(cast(CellLoss, replaced.dominating), half))
     attained = (half and sampled_loss(half, rate, way) for way in (True, False))
     return exchanged_pair(sampled_loss(replaced, rate, True), *attained)
 
@@ -125,17 +214,6 @@ def clipped_pair(rate: Fraction, noise_multiplier: float | Fraction) -> Dominati
     )
 
 
-def _distribution(replaced: PrivacyLoss, inner: Mechanism) -> CellLoss:
-    """Return the loss if it is one that another one may be said to be dominated by, or raise."""
-    fails = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure > 0.0
-    if isinstance(replaced, CellLoss) and not fails:
-        return cast(CellLoss, replaced.dominating)
-    raise NoAnalysisError(
-        f"of {inner} no distribution of losses is known that is finite, to bound what zeroing an "
-        "example costs; under replace-one the whole sample is accounted, and costs no less"
-    )
-
-
 # Multiplicities up to this are accounted one by one, larger ones in groups that grow by this.
 _SINGLES: Final = 6
 _GROWTH: Final = 1.25
@@ -151,19 +229,18 @@ _BITS: Final = 960
 def _with_replacement(mechanism: WithReplacementSubsampled) -> DominatingPair:
     noise = noise_of(mechanism.inner, "Sampling with replacement")
     if noise is None or mechanism.examples == 1:
-        # The only example fills the batch.
         return dominating_pair(
             Gaussian(math.inf if noise is None else noise / mechanism.batch_size)
         )
     noise_multiplier = decimal(noise)
-    above, below = (_multiplicities(mechanism, up=up) for up in (True, False))
-    rate = sum((group.probability for group in above), Fraction(0))
+    groups = _multiplicities(mechanism.batch_size, mechanism.examples)
+    rate = sum((group.probability for group in groups), Fraction(0))
     observed = observed_mixture(
-        (group.probability / rate, GaussianLoss(noise_multiplier / group.most)) for group in above
+        (group.probability / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
     )
     upper = sampled_loss(cast(CellLoss, observed), rate, True)
     return exchanged_pair(
-        upper, *(_equal_examples(below, noise_multiplier, way) for way in (True, False))
+        upper, *(_equal_examples(groups, noise_multiplier, way) for way in (True, False))
     )
 
 
@@ -187,49 +264,35 @@ class _Group(NamedTuple):
     probability: Fraction
 
 
-def _multiplicities(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
-    """Return the distribution of an example's multiplicity in a sample, in groups, rounded.
-
-    Rounded up, the lost mass has the largest multiplicity; rounded down, multiplicity 0.
-    """
-    batch, examples = mechanism.batch_size, mechanism.examples
+def _multiplicities(batch: int, examples: int) -> list[_Group]:
+    """Return an example's multiplicity in a sample, in groups; the last is all that was lost."""
     groups: list[_Group] = []
     first, likely = 1, True
     with working_digits(_DIGITS):
         while first <= batch and likely:
-            last = min(
-                max(first, math.floor(_GROWTH * first)) if first > _SINGLES else first, batch
-            )
-            probabilities = [_binomial(batch, k, examples) for k in range(first, last + 1)]
-            likely = probabilities[-1] > _LEAST_PROBABILITY or last * examples < batch
-            groups.append(_Group(first, last, _dyadic(mp.fsum(probabilities))))
+            last = max(first, math.floor(_GROWTH * first)) if first > _SINGLES else first
+            chances = [_chance(batch, k, examples) for k in range(first, min(last, batch) + 1)]
+            likely = chances[-1] > _LEAST_PROBABILITY or last * examples < batch
+            groups.append(_Group(first, min(last, batch), sum(chances, Fraction(0))))
             first = last + 1
-        if up:
-            none = _dyadic(_binomial(batch, 0, examples))
-            rest = 1 - none - sum((group.probability for group in groups), Fraction(0))
-            groups.append(_Group(batch, batch, rest))
-    return groups
+        none = _chance(batch, 0, examples)
+    rest = 1 - none - sum((group.probability for group in groups), Fraction(0))
+    return [*groups, _Group(0, batch, rest)]
 
 
-def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
-    share = mp.one / examples
-    return (
-        mp.binomial(batch, multiplicity)
-        * share**multiplicity
-        * (1 - share) ** (batch - multiplicity)
-    )
-
-
-def _dyadic(probability: mpf) -> Fraction:
+def _chance(batch: int, multiplicity: int, examples: int) -> Fraction:
     """Return a chance rounded down to a multiple of ``2^-960``, its own round-off included."""
-    return Fraction(max(int(mp.floor(mp.ldexp(probability, _BITS))) - 1, 0), 2**_BITS)
+    share = mp.one / examples
+    value = mp.binomial(batch, multiplicity) * share**multiplicity
+    value *= (1 - share) ** (batch - multiplicity)
+    return Fraction(max(int(mp.floor(mp.ldexp(value, _BITS))) - 1, 0), 2**_BITS)
 
 
 def _equal_examples(
     groups: list[_Group], noise_multiplier: Fraction, removing: bool
 ) -> PrivacyLoss:
     """Return the loss of data whose other examples are equal: a mixture of Gaussians."""
-    known = [group for group in groups if group.probability > 0]
+    known = [group for group in groups if group.fewest and group.probability > 0]
     rate = sum((group.probability for group in known), Fraction(0))
     distances = tuple(group.fewest / noise_multiplier for group in known)
     weights = tuple(group.probability / rate for group in known)

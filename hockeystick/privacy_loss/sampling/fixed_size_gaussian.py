@@ -2,10 +2,8 @@
 
 Cumulants and moment bounds of sampled Gaussian noise: of ``(1-p) N(0, 1) + p N(mu, 1)``.
 
-Cumulants are by quadrature over the output u. Enclosures are from cells of it, of which the masses
-carry a bound on their error that covers 32 ulp in scipy's ``ndtr``, the rounding of its arguments
-and every reading of the parameters within one unit in the last place; so do the losses, as in the
-kernels. Beyond ``v = u - nu >= 20`` standard deviations of either normal, the loss is below
+Cumulants are by quadrature over the output u, enclosures from cells of it. Beyond
+``v = u - nu >= 20`` standard deviations of either normal, the loss is below
 ``t = mu u - mu^2/2 <= mu^2/2 + mu v`` and, with ``a = mu^2/2 + |c|``,
 
     Int (a + mu v)^k phi(v) dv <= (a + 20 mu)^k Int phi(v) e^(k (v-20)/20) dv < 1e-88 (a + 20 mu)^k
@@ -31,6 +29,7 @@ from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_d
 from hockeystick.privacy_loss.bounds.moments import (
     SUM_ROUND_OFF,
     Cumulants,
+    MinorantDecay,
     MomentBounds,
     Range,
     SignedCells,
@@ -39,7 +38,7 @@ from hockeystick.privacy_loss.bounds.moments import (
     of_signed_cells,
     of_signed_parts,
 )
-from hockeystick.privacy_loss.core.atomic import log_values
+from hockeystick.privacy_loss.core.atomic import log_values, mgf_line
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Array,
@@ -51,6 +50,7 @@ from hockeystick.privacy_loss.core.base import (
     dominating_pair_of_tradeoff,
 )
 from hockeystick.privacy_loss.core.composition import LESS, MORE, mu_squared_upper
+from hockeystick.privacy_loss.core.uncertain_endpoints import edges_at, sampled_masses
 from hockeystick.privacy_loss.guarantees import gaussian_pair
 from hockeystick.tradeoffs import (
     GaussianProfile,
@@ -77,9 +77,8 @@ _ORDER: Final = 24
 # Beyond this c, or this range of x, only the convex bound of M is used.
 _LARGEST_ORDER: Final = 1e8
 _LONGEST: Final = 2000.0
-# Relative accuracy of the unproven cumulants, as a logarithm.
+# Relative accuracy of cumulants, as a logarithm: unproven, where digits count, and elsewhere.
 _ROUGH: Final = -36.0
-# Relative accuracy of the proven ones: where digits count, and where a part in a million is enough.
 _SHARP: Final = -38.0
 _SURE: Final = -14.0
 
@@ -125,14 +124,8 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     @property
     def clt_mu_squared(self) -> float:
-        """What one run adds to ``mu^2`` in the central limit theorem, an approximation.
-
-        ``2 p^2 (e^(mu^2) Phi(3 mu/2) + 3 Phi(-mu/2) - 2)``, which is ``2 p^2`` times the integral
-        of ``(e^(mu u - mu^2/2) - 1)^2`` over ``u >= mu/2`` under N(0, 1).
-
-        References:
-            Dong, Roth and Su 2022, corollary 5.4.
-        """
+        # 2 p^2 times the integral of (e^(mu u - mu^2/2) - 1)^2 over u >= mu/2 under N(0, 1): Dong,
+        # Roth and Su 2022, corollary 5.4.
         square = self.mu * self.mu
         if square > _COMFORTABLE:
             return math.inf
@@ -161,7 +154,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     supremum: ClassVar[float] = math.inf
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``p delta_G(ln(1 + (e^eps - 1)/p))``, for epsilon >= 0."""
         worse = 1 + perturbation * ULP
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
@@ -193,17 +185,14 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         if not self.quadrature_available(c):
-            return convex_bound(float(self.rate), self.mu, c)
+            return CGFEstimate(*fixed_size_gaussian.convex_bound(float(self.rate), self.mu, c))
         p, longest = float(self.rate), self._rough_reach(c)
         rule = _gauss_legendre(_ORDER)
         return CGFEstimate.of_sums(
             *fixed_size_gaussian.cumulant_sums(p, self.mu, c, longest, *rule)
         )
 
-    def cgf_bounds(self, c: float) -> Ball:
-        return self._cgf_bounds_within(c, _SHARP)
-
-    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
+    def cgf_bounds(self, c: float, log_accuracy: float = _SHARP) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
         known = self.cgf_by_rule(c, value, log_accuracy)
@@ -211,18 +200,18 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             return known
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
         upper = (
-            convex_bound(float(self.rate), self.mu, c).value * (1.0 + 64.0 * ULP)
+            fixed_size_gaussian.convex_bound(float(self.rate), self.mu, c)[0] * (1.0 + 64.0 * ULP)
             + 16.0 * ULP * inner
         )
         return Ball(0.5 * upper, 0.5 * upper)
 
-    def decay(self, c: float) -> AtomDecay:
-        norm = self._cgf_bounds_within(c, _SURE)
+    def decay(self, c: float) -> MinorantDecay:
+        norm = self.cgf_bounds(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         p = float(self.rate)
         width, mass, variation = uniform_minorant.level_sets(p, self.mu, c, True, upper, error)
         share = (self.atom + 4.0 * ULP) * math.exp(error - upper) * (1.0 + 1e-9)
-        return AtomDecay(width, mass, float(variation), min(share, 1.0))
+        return MinorantDecay(width, mass, float(variation), min(share, 1.0))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> PanelRule | None:
         longest = self._reach(c_high, log_tolerance - 1.0)
@@ -237,27 +226,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         # The tail beyond the panels is below exp(-1) of the tolerance.
         log_error = max(log_error, log_tolerance - 1.0) + 0.7
         return PanelRule(self, starts, halves, log_error)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class AtomDecay:
-    """An atom's share, a uniform minorant (widths, masses) of the rest, and its variation."""
-
-    width: Array
-    mass: Array
-    variation: float
-    atom: float
-
-    def exponent(self, y: float) -> float:
-        """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``.
-
-        The atom and what is above the minorant do not decay; and the part without the atom is at
-        most its total variation over v.
-        """
-        by_minorant = uniform_minorant.minorant_exponent(self.width, self.mass, math.inf, y)
-        left = self.atom + self.variation / y
-        return max(float(by_minorant), -math.log(left) if left < 1.0 else 0.0)
 
 
 @final
@@ -283,13 +251,13 @@ class PanelRule:
                 self.halves,
                 *_gauss_legendre(_ORDER),
             )
-            peak = (log_weight + (c + 0.5) * loss).max(initial=0.0)
-            shift = max(0.0, float(peak) - _COMFORTABLE)
-            real, imag, error = fixed_size_gaussian.mgf_line(
-                loss, log_weight - shift, loss_error, weight_error, c, step, count
-            )
-            error += np.exp(self.log_error - shift)
-            return log_values(real, imag, error, shift)
+            # Each node is half on either side, times the root of its ratio.
+            both, off = np.concatenate((loss, -loss)), np.tile(loss_error, 2)
+            log_weight = np.tile(log_weight, 2) + 0.5 * both - math.log(2.0)
+            unsure = np.tile(weight_error, 2) + 0.5 * off + 4.0 * ULP * (1.0 + np.abs(log_weight))
+            shift = max(0.0, float((log_weight + c * both).max(initial=0.0)) - _COMFORTABLE)
+            real, imag, error = mgf_line(both, log_weight - shift, off, unsure, c, step, count)
+            return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         return fixed_size_gaussian_line(
@@ -318,17 +286,14 @@ def _(tradeoff: SampledGaussianTradeOff) -> DominatingPair:
 def sampled_cumulants(p: float, mu: float, removing: bool) -> Cumulants:
     """Return those of the mixture against N(0, 1) (removing), or the other way round."""
     left, right = _half(p, mu, -1.0), _half(p, mu, 1.0)
-    if removing:
-        return of_signed_parts(right, left)
-    return of_signed_parts(left.swapped(), right.swapped())
+    return of_signed_parts(*((right, left) if removing else (left.swapped(), right.swapped())))
 
 
 def sampled_moment_bounds(p: float, mu: float, removing: bool) -> MomentBounds:
     """Return those of the mixture against N(0, 1) (removing), or the other way round."""
     left, right = _cells(p, mu, -1.0), _cells(p, mu, 1.0)
-    if removing:
-        return of_signed_cells(right, left, _of_normals(mu))
-    return of_signed_cells(left.swapped(), right.swapped(), _of_normals(mu))
+    parts = (right, left) if removing else (left.swapped(), right.swapped())
+    return of_signed_cells(*parts, _of_normals(mu))
 
 
 def log_ratio(p: float, mu: float, u: Array) -> Array:
@@ -367,76 +332,28 @@ def _of_normals(mu: float) -> TailBound:
 def _cells(p: float, mu: float, sign: float) -> SignedCells:
     """Return cells that walk away from ``u = mu/2``, where the loss is 0; P is the mixture.
 
-    They are where the mixture is the more likely one (1) or the less likely one (-1).
+    They are where the mixture is the more likely one (1) or the less likely one (-1). The errors
+    cover every reading of the parameters: ``d ln r / d t`` is the odds of having been sampled, and
+    ``d ln r / d ln p = 1 - 1/r``.
     """
-    ends = [0.5 * mu, mu + _WIDE, mu + _END] if sign > 0.0 else [0.5 * mu, -_WIDE, -_END, -math.inf]
-    u = np.concatenate(
-        [
-            np.linspace(ends[0], ends[1], _NARROW_CELLS + 1),
-            np.linspace(ends[1], ends[2], _WIDE_CELLS + 1)[1:],
-            ends[3:],
-        ]
-    )
-    size, error = _sizes(p, mu, u, sign)
+    near, far = (mu + _WIDE, mu + _END) if sign > 0.0 else (-_WIDE, -_END)
+    narrow, wide = (0.5 * mu, near, _NARROW_CELLS + 1), (near, far, _WIDE_CELLS + 1)
+    u = np.concatenate((np.linspace(*narrow), np.linspace(*wide)[1:]))
+    size = sign * log_ratio(p, mu, u)
+    odds = p * np.exp(mu * (u - 0.5 * mu) - sign * size)
+    pull, reach = np.abs(np.expm1(-sign * size)), mu * np.abs(u) + mu * mu
+    reach += abs(math.log(p)) * (sign * size > 0.0)
+    error = ULP * (16.0 * odds * reach + 16.0 * pull + 16.0 * np.abs(size))
     # The cells begin where the loss is 0, exactly; it grows from there.
     size[0] = error[0] = 0.0
+    if sign < 0.0:
+        u, size = np.append(u, -math.inf), np.append(size, -math.log1p(-p))
+        error = np.append(error, ULP * (16.0 * p / (1.0 - p) + 16.0 * size[-1]))
     sizes = Range(np.maximum(size - error, 0.0)[:-1], (size + error)[1:])
-    bare, shifted = _masses(u, 0.0, mu, sign), _masses(u, mu, mu, sign)
-    ulps = 4.0 * ULP
-    mixture = Range(
-        max(1.0 - p - ulps, 0.0) * bare.low + p * (1.0 - ulps) * shifted.low,
-        (1.0 - p + ulps) * bare.high + p * (1.0 + ulps) * shifted.high,
+    at = u[:: int(sign)]
+    unsure = np.where(np.isinf(at), 0.0, 4.0 * ULP * (np.abs(at) + mu))
+    found = sampled_masses(edges_at(at, unsure), p, (0.0, mu, 0.0))
+    log_p, log_q, off = (one[:: int(sign)] for one in found)
+    return SignedCells(
+        sizes, *(Range(np.exp(one - off), np.exp(one + off)) for one in (log_p, log_q))
     )
-    return SignedCells(sizes, mixture, bare)
-
-
-def _sizes(p: float, mu: float, u: Array, sign: float) -> tuple[Array, Array]:
-    """Return ``|ln r|`` and a bound on its error over every reading of the parameters.
-
-    ``d ln r / d t = s``, the odds of having been sampled, and ``d ln r / d ln p = 1 - 1/r``.
-    """
-    v = np.maximum(u, -1e3)
-    size = np.where(np.isinf(u), -math.log1p(-p), sign * log_ratio(p, mu, v))
-    ratio = sign * size
-    odds = np.where(np.isinf(u), 0.0, np.exp(math.log(p) + mu * v - 0.5 * mu * mu - ratio))
-    pull = np.abs(np.expm1(-ratio))
-    reach = mu * np.abs(v) + mu * mu + abs(math.log(p)) * (ratio > 0.0)
-    return size, ULP * (16.0 * odds * reach + 16.0 * pull + 16.0 * np.abs(size))
-
-
-def _masses(u: Array, shift: float, mu: float, sign: float) -> Range:
-    """Return bounds of the masses of N(shift, 1) between neighbouring points.
-
-    A density is at most ``1 + |v|`` times the smaller tail, which covers arguments that move: those
-    of the first point, by ulps of mu, and all of a shifted normal.
-    """
-    from scipy.special import ndtr
-
-    v = u - shift
-    first, last = (v[:-1], v[1:]) if sign > 0.0 else (v[1:], v[:-1])
-    flip = np.where(first + last > 0.0, -1.0, 1.0)
-    tails = ndtr(flip * first), ndtr(flip * last)
-    size = np.where(np.isinf(v), 0.0, np.abs(v))
-    errors = ULP * (64.0 + 4.0 * (1.0 + size) * (size + abs(shift) + mu))
-    error = np.maximum(errors[:-1], errors[1:]) * (tails[0] + tails[1])
-    mass = flip * (tails[1] - tails[0])
-    return Range(np.maximum(mass - error, 0.0), np.maximum(mass, 0.0) + error)
-
-
-def convex_bound(p: float, mu: float, c: float) -> CGFEstimate:
-    """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
-
-    ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
-    """
-    square = mu * mu
-    inner = 0.5 * c * (c + 1.0) * square
-    slope = (c + 0.5) * square
-    grown = inner + math.log(p)
-    if inner > 500.0 and grown > 40.0:
-        return CGFEstimate(grown + math.log1p(math.exp(-grown)), slope, square)
-    if inner > 500.0:
-        share = math.exp(grown) / (1.0 + math.exp(grown))
-        return CGFEstimate(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
-    share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
-    curvature = share * (square + (1.0 - share) * slope * slope)
-    return CGFEstimate(math.log1p(p * math.expm1(inner)), share * slope, curvature)

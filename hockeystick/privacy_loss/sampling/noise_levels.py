@@ -307,11 +307,7 @@ class GaussianSequenceLoss(AnalyticLoss):
             return math.inf
         return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * ULP)
 
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K by a few nodes, or between what runs with more and with less noise have."""
-        return self.cgf_bounds_within(c, _FINE)
-
-    def cgf_bounds_within(self, c: float, error: float) -> Ball:
+    def cgf_bounds(self, c: float, error: float = _FINE) -> Ball:
         """Return K by nodes that err by so much, or between bins where there are none."""
         nodes = self.nodes(Needs(c, ((0.0, error),)))
         if nodes is None:
@@ -358,7 +354,6 @@ class GaussianSequenceLoss(AnalyticLoss):
         return math.expm1(min(value, LARGEST_EXPONENT))
 
     def decay(self, c: float) -> SequenceDecay:
-        """Return the decay of ``|M|``, each run with the largest noise of its bin."""
         by_bin = [_level_sets(self, one, c) for one in self.levels.bins]
         width, mass = (np.concatenate([sets[k] for sets in by_bin]) for k in (0, 1))
         ends = np.cumsum([sets[0].size for sets in by_bin])
@@ -475,7 +470,7 @@ class SequenceRule:
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line; where nodes prove nothing, only that it is small."""
         if count == 1:
-            known = self.loss.cgf_bounds_within(c, _ROUGH)
+            known = self.loss.cgf_bounds(c, _ROUGH)
             return ContourValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
         decay = self.loss.decay(c)
         nodes = self.loss.nodes(_needs_along(decay, c, step * (count - 1)))
@@ -555,7 +550,7 @@ def _level_sets(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, 
     M is larger.
     """
     most, least = loss.run(one.most), loss.run(one.least)
-    norm = least._cgf_bounds_within(c, _SURE)
+    norm = least.cgf_bounds(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)
     width, mass, _ = uniform_minorant.level_sets(
         p, mu, w, False, norm.midpoint + norm.radius, norm.radius

@@ -39,11 +39,9 @@ Where x is zeroed or replaced, both data sets have n examples, x or what it beco
 kept alike in both, and J is as above. With the same coins it may be told again whether ``J >= B``:
 then the sample is a random set of B - 1 others and, with probability r, x, else one more of the
 others, whatever J is. That is a sample of a fixed size in which x is with the chance r, not B/n, of
-which ``fixed_size.py`` says what vectors of the ball cost at most: zeroed, the pair of opposite and
-of equal vectors, and replaced, with ``(1-r) N(y) + r N(g)`` against ``(1-r) N(y) + r N(g')`` for
-y, g, g' in the ball, by the same inequality ``y = g' = -g`` for ``eps > 0``: a sampled Gaussian of
-rate r and noise z/2, and for ``eps < 0`` the reverse of the other order. Below the cap they are a
-sampled Gaussian of rate p, and the one with examples that move the sum both ways.
+which ``fixed_size.py`` says what vectors of the ball cost at most: replaced, ``y = g' = -g`` for
+``eps > 0``. Below the cap they are a sampled Gaussian of rate p, and the one with examples that
+move the sum both ways.
 """
 
 from __future__ import annotations
@@ -52,9 +50,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, cast
-
-import numpy as np
+from typing import Any, Final, cast
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import (
@@ -69,8 +65,8 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSubsampled,
 )
 from hockeystick.mechanisms.sampling.poisson import RevealedSample
-from hockeystick.numerics import ULP, decimal
-from hockeystick.numerics.multiprecision import mp, working_digits
+from hockeystick.numerics import decimal
+from hockeystick.numerics.multiprecision import mp, mpf, working_digits
 from hockeystick.numerics.rounding import as_mpf, fraction_of
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
@@ -292,22 +288,6 @@ _DIGITS: Final = 60
 _BITS: Final = 960
 # A chance is known to this.
 _TINY: Final = Fraction(1, 10**50)
-# The most chances that are added up; a geometric series bounds the others.
-_MOST_TERMS: Final = 2_000_000
-# The number of standard deviations beyond which the series takes over.
-_REACH: Final = 12.0
-
-
-class Enclosure(NamedTuple):
-    """A number that lies between two others."""
-
-    low: Fraction
-    high: Fraction
-
-    @property
-    def rest(self) -> Enclosure:
-        """One less the number."""
-        return Enclosure(1 - self.high, 1 - self.low)
 
 
 @dominating_pair.register
@@ -321,15 +301,15 @@ def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
     if mechanism.cap >= mechanism.examples:
         return _uncut(mechanism.rate, noise, adjacency)
     cut, kept = cut_of(mechanism.examples, mechanism.cap, decimal(mechanism.rate))
-    full, free = cut.low, cut.rest.low
-    most = min(math.nextafter(float(kept.high), 1.0), float(mechanism.rate))
+    full, free = cut[0], 1 - cut[1]
+    most = min(math.nextafter(float(kept[1]), 1.0), float(mechanism.rate))
     # What is not known of the chances counts as cut with the chance of any sample: it costs most.
     told = (
         (free, _uncut(mechanism.rate, noise, adjacency)),
         (full, _cut(most, noise, adjacency)),
         (1 - free - full, _cut(mechanism.rate, noise, adjacency)),
     )
-    shown = math.nextafter(float(free * decimal(mechanism.rate) + full * kept.low), 0.0)
+    shown = math.nextafter(float(free * decimal(mechanism.rate) + full * kept[0]), 0.0)
     alone = _uncut(shown, noise, adjacency) if shown > 0.0 else DominatingPair(None, None)
     losses = []
     for way in (0, 1):
@@ -340,8 +320,7 @@ def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
 
 def _uncut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> DominatingPair:
     if adjacency is Adjacency.REPLACE_ONE:
-        replaced = ReplacedGaussianLoss(rate, noise)
-        return DominatingPair(replaced, replaced)
+        return both(ReplacedGaussianLoss(rate, noise))
     return DominatingPair(*(SampledGaussianLoss(rate, noise, way) for way in (True, False)))
 
 
@@ -357,74 +336,41 @@ def _cut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> Dominati
 
 
 @lru_cache(maxsize=64)
-def cut_of(examples: int, cap: int, rate: Fraction) -> tuple[Enclosure, Enclosure]:
-    """Return the chance F that the sample is cut, and the chance r to be in it then.
+def cut_of(examples: int, cap: int, rate: Fraction) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Return ends of the chance F that the sample is cut, and of that to be in it then, r.
 
-    The cap is below the number of examples, the rate between 0 and 1.
-    Chances are added up from the cap on, away from the mode: each is the one before times a ratio
-    that falls. What follows the last one is less than a geometric series.
+    The cap is below the number of examples, the rate between 0 and 1. The ends are on a grid whose
+    points are floats.
     """
-    others = examples - 1
-    if cap > others * rate:
-        chance = _chance(others, cap, rate)
-        total, shares = _sums(others, cap, rate, 1)
-        kept = Enclosure(rate * shares.low / total.high, min(rate * shares.high / total.low, rate))
-        return _product(chance, total), kept
-    below, at = _chance(others, cap - 1, rate), _chance(others, cap, rate)
-    full = _product(below, _sums(others, cap - 1, rate, -1)[0]).rest
-    # P[Bin(n, p) > B] is F less the chance that J = B and x is not drawn.
-    share, missed = Fraction(cap, examples), 1 - rate
-    least = 1 - missed * min(at.high / full.low, Fraction(1)) if full.low else Fraction(0)
-    most = 1 - missed * at.low / full.high
-    return full, Enclosure(share * least, min(share * most, rate))
+    with working_digits(_DIGITS + len(str(examples))):
+        full = _at_least(examples - 1, cap, rate)
+        kept = cap * _at_least(examples, cap + 1, rate) / (examples * full)
+        chances = fraction_of(full), fraction_of(kept)
+    return tuple(
+        (
+            Fraction(math.floor(one * (1 - _TINY) * 2**_BITS), 2**_BITS),
+            min(Fraction(math.ceil(one * (1 + _TINY) * 2**_BITS), 2**_BITS), most),
+        )
+        for one, most in zip(chances, (Fraction(1), rate), strict=True)
+    )
 
 
-def _product(chance: Enclosure, total: Enclosure) -> Enclosure:
-    """Return a chance times a sum, on a grid whose points are floats."""
-    low = math.floor(chance.low * total.low * 2**_BITS)
-    high = math.ceil(chance.high * total.high * 2**_BITS)
-    return Enclosure(Fraction(low, 2**_BITS), min(Fraction(high, 2**_BITS), Fraction(1)))
+def _at_least(trials: int, first: int, rate: Fraction) -> mpf:
+    """Return ``P[Bin(trials, rate) >= first]``, from its mode on each chance from the one before.
 
-
-def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Enclosure, Enclosure]:
-    """Return sums of the chances of ``Bin(trials, rate)``, over the first of them, up or down.
-
-    The second one is that of ``first/(count + 1)`` times the chances.
+    The ratio of two falls; once 2^-200 of the sum is left for all, as many as there are left.
     """
-    odds = float(rate / (1 - rate))
-    room = trials - first if step > 0 else first
-    deviation = math.sqrt(trials * float(rate) * float(1 - rate))
-    terms = min(room, math.ceil(_REACH * deviation) + 64, _MOST_TERMS)
-    counts = first + step * np.arange(terms + 1, dtype=np.float64)
-    if step > 0:
-        ratios = (trials - counts) * odds / (counts + 1.0)
-    else:
-        ratios = counts / ((trials - counts + 1.0) * odds)
-    sizes = np.append(1.0, np.cumprod(ratios[:-1]))
-    weighed = sizes * (first / (counts + 1.0))
-    # All that follows, each no more than the last ratio times the one before.
-    last = float(ratios[-1]) * (1.0 + 8.0 * ULP)
-    beyond = float(sizes[-1]) * last / (1.0 - last) if last < 1.0 else math.inf
-    if not beyond < trials:
-        beyond = float(sizes[-1]) * (room - terms)
-    unsure = Fraction((8.0 * terms + 64.0) * ULP)
-    rest = Fraction(beyond)
-    ends = []
-    for found in (sizes, weighed):
-        sum_of = Fraction(float(found.sum()))
-        ends.append(Enclosure(sum_of * (1 - unsure), (sum_of + rest) * (1 + unsure)))
-    return ends[0], ends[1]
-
-
-def _chance(trials: int, count: int, rate: Fraction) -> Enclosure:
-    """Return ``P[Bin(trials, rate) = count]`` to 50 digits; what is next to nothing may be 0."""
-    with working_digits(_DIGITS + len(str(trials))):
-        share = mp.mpf(rate.numerator) / rate.denominator
-        value = mp.binomial(trials, count) * share**count * (1 - share) ** (trials - count)
-        if mp.mag(value) < -2 * _BITS:
-            return Enclosure(Fraction(0), Fraction(1, 2 ** (2 * _BITS)))
-        found = fraction_of(value)
-    return Enclosure(found * (1 - _TINY), found * (1 + _TINY))
+    if first <= trials * rate:
+        return 1 - _at_least(trials, trials - first + 1, 1 - rate)
+    share, odds = as_mpf(rate), as_mpf(rate / (1 - rate))
+    chance = mp.binomial(trials, first) * share**first * (1 - share) ** (trials - first)
+    total, least = chance, mp.ldexp(chance, -200) / trials
+    for count in range(first, trials):
+        chance *= odds * (trials - count) / (count + 1)
+        total += chance
+        if chance < least:
+            break
+    return total
 
 
 @dominating_pair.register

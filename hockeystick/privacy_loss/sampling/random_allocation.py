@@ -14,9 +14,6 @@ where the mass is and follow the tails with a part of their width. All is sums o
 A sum of variables that are each off by a factor within ``exp(+-off)`` is off by no more, and masses
 right within factors ``exp(error)`` multiply to one right within the sum of the errors. What is too
 rare to be kept is ``lost``: its probability and its part of the mean of Sbar are bounded.
-
-References:
-    Chua et al., "Balls-and-bins sampling for DP-SGD", 2024 (arXiv 2412.16802), for the pair.
 """
 
 from __future__ import annotations
@@ -150,8 +147,7 @@ def allocated(noise: float, steps: int, participations: int, above: bool) -> tup
     rule = Rule(noise, above, 2.0 ** math.floor(math.log2(_FINE * width)))
     alone = participations == 1
     total = _repeated(rule.first(), steps, rule, product=False, last=alone)
-    off = total.off + _MOVED
-    mean = Points(total.mass, total.at / steps, 1, total.width, total.error, off, total.lost)
+    mean = replace(total, at=total.at / steps, count=1, off=total.off + _MOVED)
     found = mean if alone else _repeated(mean, participations, rule, product=True, last=True)
     for column in (found.mass, found.at):
         column.flags.writeable = False
@@ -267,15 +263,8 @@ def _kept(points: Points) -> Points:
         points.lost[0] + 2.0 * float(rare.sum()) + _UNDERFLOW,
         points.lost[1] + 2.0 * float((rare * (place / points.count)).sum()) + _UNDERFLOW,
     )
-    return Points(
-        np.ascontiguousarray(points.mass[kept]),
-        np.ascontiguousarray(points.at[kept]),
-        points.count,
-        points.width,
-        points.error,
-        points.off,
-        lost,
-    )
+    mass, at = (np.ascontiguousarray(one[kept]) for one in (points.mass, points.at))
+    return replace(points, mass=mass, at=at, lost=lost)
 
 
 # Noise multipliers, numbers of steps and of participations for which there are lattices.
@@ -379,7 +368,6 @@ class AllocationLoss(AtomListLoss):
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """The loss from below: by conditional means, by scores, or of the sum of all outputs."""
         if not self.above:
             return self
         steps, times = self.attains or (self.steps, self.participations)
@@ -391,7 +379,6 @@ class AllocationLoss(AtomListLoss):
 
     @property
     def also_attained(self) -> tuple[PrivacyLoss, ...]:
-        """That of the sum of all outputs, where the attained loss is another one."""
         steps, times = self.attains or (self.steps, self.participations)
         if not self.above or times < 2:
             return ()
@@ -417,7 +404,6 @@ class AllocationLoss(AtomListLoss):
 
     @kept(64)
     def atoms(self) -> Atoms:
-        """Return the losses on a lattice, ascending, moved to the safe side by all round-off."""
         if not self.above and self.participations > 1:
             return _atoms_of_scores(self)
         points, step = _points(self)
@@ -433,7 +419,6 @@ class AllocationLoss(AtomListLoss):
         return read_only_atoms(own, log_p, np.full(log_p.size, error))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms, without the mass lost above."""
         listed = slice(None, -1 if self.above else None)
         return sums_over(Atoms(*(column[listed] for column in self.atoms())), c)
 

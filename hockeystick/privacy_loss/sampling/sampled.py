@@ -438,7 +438,6 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         )
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is eps."""
         worse = 1 + perturbation * ULP
         return replaced_gaussian_delta(
             epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
@@ -447,11 +446,9 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
 
 def _far_apart(half: Array) -> Array:
     """Return where neighbouring points are on both sides of 0, or one is twice the other."""
-    near, far = (
-        np.minimum(*np.abs((half[1:], half[:-1]))),
-        np.maximum(*np.abs((half[1:], half[:-1]))),
-    )
-    return np.asarray((half[1:] * half[:-1] <= 0.0) | (far > 2.0 * near))
+    sizes = np.abs((half[1:], half[:-1]))
+    far = np.maximum(*sizes) > 2.0 * np.minimum(*sizes)
+    return np.asarray((half[1:] * half[:-1] <= 0.0) | far)
 
 
 def _bends(half: Array, log_k: float) -> Array:

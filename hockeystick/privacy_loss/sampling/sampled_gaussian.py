@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final, final
 import numpy as np
 
 from hockeystick.kernels import jumps, near_outputs, sampled_gaussian, uniform_minorant
+from hockeystick.kernels.fixed_size_gaussian import convex_bound
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision import lines
@@ -49,7 +50,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import (
     FixedSizeGaussianLoss,
-    convex_bound,
     sampled_cumulants,
     sampled_moment_bounds,
 )
@@ -181,7 +181,6 @@ class SampledGaussianTailSplit:
         return TailDecay(self, c, norm.midpoint - norm.radius)
 
     def rule(self, c: float, y_high: float, log_tolerance: float) -> TailTrapezoid | None:
-        """Return a trapezoid rule for J on the line through c; None where none is fine enough."""
         span, pair = self._span(c), (self.loss.p, self.loss.mu)
         step, log_error = jumps.widest_window_step(
             *pair, 1.0 + c, y_high, *self._windows, *span, log_tolerance
@@ -252,8 +251,7 @@ class TailTrapezoid:
         return TailValues(scale, real, imag, error + quadrature)
 
 
-# Relative accuracy of proven cumulants, as a logarithm: where digits count, and where a part in a
-# million is enough.
+# Relative accuracy of proven cumulants, as a logarithm: where digits count, and elsewhere.
 _SHARP: Final = -38.0
 _SURE: Final = -14.0
 # The step of the unproven cumulants, in widths of the window.
@@ -324,7 +322,6 @@ class NearSampledGaussianLoss(SampledGaussian, NearLoss):
         return CGFEstimate.of_sums(shift, value - missing * unit, slope - excess * unit, curvature)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return ``ln A(c)`` with the proven error of its quadrature; without end where none is."""
         value = self.cgf_estimate(c).value
         rule = self.rule(c, 0.0, value + _SURE)
         if rule is None:
@@ -333,7 +330,6 @@ class NearSampledGaussianLoss(SampledGaussian, NearLoss):
         return Ball(float(real[0]), float(error[0]))
 
     def decay(self, c: float) -> MinorantDecay:
-        """Return the decay by a uniform minorant of the tilted density well below the edge."""
         norm = self.cgf_bounds(c)
         width, mass, _ = uniform_minorant.level_sets(
             self.p,
@@ -383,7 +379,6 @@ class Trapezoid:
         return sampled_gaussian.nodes(of.p, of.mu, of.removing, self.first, self.nodes, self.step)
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return ``ln M``; what is out of range has an infinite error or no number."""
         with np.errstate(all="ignore"):
             loss, log_weight, loss_error, weight_error = self.terms
             shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
@@ -480,14 +475,12 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         if self.out_of_range or c > FARTHEST:
-            return convex_bound(self.p, self.mu, c)
+            return CGFEstimate(*convex_bound(self.p, self.mu, c))
         found = sampled_gaussian.cgf_estimate(self.p, self.mu, self.removing, c)
-        return convex_bound(self.p, self.mu, c) if math.isnan(found[0]) else CGFEstimate(*found)
+        known = not math.isnan(found[0])
+        return CGFEstimate(*(found if known else convex_bound(self.p, self.mu, c)))
 
-    def cgf_bounds(self, c: float) -> Ball:
-        return self._cgf_bounds_within(c, _SHARP)
-
-    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
+    def cgf_bounds(self, c: float, log_accuracy: float = _SHARP) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
         known = self.cgf_by_rule(c, value, log_accuracy, of_transform=False)
@@ -496,7 +489,7 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
     def _between_bounds(self, c: float) -> Ball:
         """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
-        upper = convex_bound(self.p, self.mu, c).value * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
+        upper = convex_bound(self.p, self.mu, c)[0] * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
         lower, upper = 0.0, min(upper, c * self.supremum)
         if upper == math.inf:
             return Ball(math.inf, 0.0)
@@ -527,11 +520,7 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
 
     @property
     def clt_mu_squared(self) -> float:
-        """Return ``p^2 (exp(mu^2) - 1)``, in either direction.
-
-        References:
-            Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy".
-        """
+        # Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy".
         square, rate = self.mu * self.mu, self.p
         return rate * rate * math.expm1(square) if square < LARGEST_EXPONENT else math.inf
 
@@ -583,7 +572,7 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
 
     def decay(self, c: float) -> MinorantDecay:
         p, mu, w = self.p, self.mu, self.power(c)
-        norm = self._cgf_bounds_within(c, _SURE)
+        norm = self.cgf_bounds(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         return MinorantDecay(*uniform_minorant.level_sets(p, mu, w, False, upper, error))
 

@@ -1,10 +1,12 @@
 """Samples of a fixed size, capped ones and those of a replaced example."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
@@ -205,9 +207,9 @@ def test_the_chances_of_a_cut_hold_the_exact_ones(examples: int, rate: Fraction)
         drawn = range(cap, examples)
         full = sum(chance(examples - 1, j, rate) for j in drawn)
         kept = sum(chance(examples - 1, j, rate) * rate * cap / (j + 1) for j in drawn) / full
-        for found_ends, chance_of in zip(found, (full, kept), strict=True):
-            assert found_ends.low <= chance_of <= found_ends.high
-            assert found_ends.high - found_ends.low <= chance_of * Fraction(1, 10**9)
+        for (low, high), chance_of in zip(found, (full, kept), strict=True):
+            assert low <= chance_of <= high
+            assert high - low <= chance_of * Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize(
@@ -280,3 +282,62 @@ def test_no_contamination_loses_less_than_the_least_favourable_pair(share: float
                     other[against] += share
                     cost = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
                     assert least <= cost + 1e-12
+
+
+Triples = Sequence[Sequence[np.ndarray]]
+
+
+def costliest(triples: Triples, rate: float, x: np.ndarray, runs: int) -> np.ndarray:
+    """Return ``E (P - x Q)_+``, each run being that of one of the triples, the worst each time."""
+    if runs == 0:
+        return np.maximum(1.0 - x, 0.0)
+    found = []
+    for a, b, c in triples:
+        p, q = (1.0 - rate) * a + rate * b, (1.0 - rate) * a + rate * c
+        found.append(costliest(triples, rate, x[..., None] * (q / p), runs - 1) @ p)
+    return np.asarray(np.max(found, axis=0))
+
+
+def responses(epsilon: float, categories: int) -> np.ndarray:
+    odds = 1.0 + math.expm1(epsilon) * np.eye(categories)
+    return np.asarray(odds / odds.sum(axis=1))
+
+
+TWO = [responses(1.0, 2)[[0, 1, 0]], responses(1.0, 2)[[0, 0, 1]]]
+
+
+def triangles(mu: float) -> Triples:
+    """Return masses of cells of the plane for corners of triangles with sides of up to mu."""
+    rng, edges = np.random.default_rng(3), np.append(np.linspace(-4.0, 4.0, 12), np.inf)
+    corners: list[tuple[complex, ...]] = [
+        (0, 1, 0),
+        (0, 0, 1),
+        (0, 1, 0.5 + 0.75**0.5 * 1j),
+        (0, 1, 0.97 + 0.2j),
+    ]
+    corners += [tuple(0.57 * rng.uniform(0, 1, 3) * np.exp(2j * np.pi * rng.uniform(0, 1, 3)))]
+    found = []
+    for triple in corners:
+        sides = [np.diff(ndtr(edges - mu * np.array([[z.real], [z.imag]]))) for z in triple]
+        masses = [np.outer(one[0], one[1]).ravel() for one in sides]
+        found.append(tuple(np.append(one, 1.0 - one.sum()) for one in masses))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("inner", "triples", "runs", "most"),
+    [
+        (hs.RandomizedResponse(1.0), TWO, 4, 1.02),
+        (hs.PureDP(1.0), [*TWO, responses(1.0, 3), responses(-1.0, 3)], 3, 1.02),
+        (hs.RandomizedResponse(1.0, categories=4), [responses(1.0, 4)[:3]], 3, 1.0 + 1e-9),
+        (hs.Gaussian(1.0), triangles(1.0), 2, 1.1),
+    ],
+    ids=["two categories", "pure", "four categories", "triangles"],
+)
+def test_runs_cost_what_the_worst_three_examples_of_each_cost(
+    inner: hs.Mechanism, triples: Triples, runs: int, most: float
+) -> None:
+    plan = hs.FixedSizeSubsampled(inner, 2, 10) ** runs
+    for epsilon in (0.05, 0.2):
+        cost = float(costliest(triples, 0.2, np.array(math.exp(epsilon)), runs))
+        assert cost <= hs.delta(plan, epsilon).upper * (1.0 + 1e-12) <= cost * most

@@ -184,7 +184,7 @@ def test_noises_that_no_cell_tells_apart_are_counted_together(
     assert len(found.noise) == nodes
     assert found.weights.sum() == len(noises)
     assert found.error(needs.c) == 0.0
-    known = loss.cgf_bounds_within(needs.c, 1e-9)
+    known = loss.cgf_bounds(needs.c, 1e-9)
     runs = [(run.cgf_bounds(needs.c), count) for run, count in loss.runs]
     truth = math.fsum(count * k.midpoint for k, count in runs)
     assert abs(known.midpoint - truth) <= known.radius < 1e-9

@@ -32,7 +32,7 @@ from hockeystick.numerics import (
 )
 from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.rounding import OUTWARD_8192, as_mpf
+from hockeystick.numerics.rounding import as_mpf
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     BoundedRangeLoss,
@@ -42,16 +42,16 @@ from hockeystick.privacy_loss import (
     ProfileLoss,
     RandomizedResponsePairLoss,
     SampledGaussianLoss,
+    SampledLoss,
     Terms,
     largest_loss,
 )
 from hockeystick.privacy_loss.guarantees import TwoOutcomesLoss
-from hockeystick.privacy_loss.selection.exponential import adaptive_ends
+from hockeystick.privacy_loss.selection.exponential import RangeProfile
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-    from hockeystick.privacy_loss.core.base import Array
     from hockeystick.results import Quantity
 
 
@@ -209,30 +209,6 @@ class BracketedProfile(ExactProfile):
                 (middle, high) if self.delta(middle, perturbation) > delta else (low, middle)
             )
         return mp.mpf(low if perturbation < 0 else high)
-
-
-class RangeProfile(NamedTuple):
-    """The profile of adaptive selections: at a next point above, or below a chord, as it falls."""
-
-    step: float
-    lower: Array
-    upper: Array
-
-    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
-        """Return the upper end (1), the lower one (-1), or what lies between (0)."""
-        from hockeystick.numerics.multiprecision import mp
-
-        if not perturbation:
-            return (self.delta(epsilon, 1) + self.delta(epsilon, -1)) / 2
-        step, lower, upper = self
-        place, last = float(epsilon) / step, upper.size - 1
-        place += 0.5 * last - perturbation * (1e-10 + 1e-14 * place)
-        if perturbation < 0:
-            return mp.mpf(float(lower[math.ceil(place)])) if place <= last else mp.zero
-        left = min(math.floor(place), last - 1)
-        share = math.expm1(min(place - left, 1.0) * step) / math.expm1(step)
-        value = upper[left] + share * (upper[left + 1] - upper[left])
-        return mp.mpf(float(value) * (1.0 + OUTWARD_8192) + _LEAST_DELTA)
 
 
 @dataclass(frozen=True)
@@ -563,9 +539,10 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
     loss, count = terms[0]
     if len(terms) > 1:
         return None
-    if isinstance(loss, BoundedRangeLoss) and count > 1:
-        ends = adaptive_ends(loss.epsilon, count)
-        return None if ends is None else BracketedProfile(RangeProfile(*ends))
+    inner = loss.inner if isinstance(loss, SampledLoss) else loss
+    if isinstance(inner, BoundedRangeLoss) and count > 1:
+        rate, removing = (loss.rate, loss.removing) if isinstance(loss, SampledLoss) else (1, True)
+        return _adaptive(inner.epsilon, count, float(rate), removing)
     if isinstance(loss, SampledGaussianLoss) and HitsProfile(loss, count).applies:
         return BracketedProfile(HitsProfile(loss, count))
     if count > 1:
@@ -600,6 +577,12 @@ def provable_parts(terms: Terms) -> list[Terms]:
         responses = [(max((loss for loss, _ in responses), key=lambda one: one.epsilon), 1)]
     composed: tuple[Terms, ...] = (tuple(gaussians), tuple(responses))
     return [*parts, *(part for part in composed if part)]
+
+
+@lru_cache(maxsize=64)
+def _adaptive(epsilon: float, runs: int, rate: float, removing: bool) -> BracketedProfile | None:
+    found = RangeProfile.of(epsilon, runs, rate, removing)
+    return None if found is None else BracketedProfile(found)
 
 
 @lru_cache(maxsize=64)

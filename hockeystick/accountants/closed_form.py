@@ -42,17 +42,18 @@ from hockeystick.privacy_loss import (
     ProfileLoss,
     RandomizedResponsePairLoss,
     SampledGaussianLoss,
+    SampledLoss,
     Terms,
     largest_loss,
 )
-from hockeystick.privacy_loss.core.symmetrized import adaptive_upper
+from hockeystick.privacy_loss.core.symmetrized import adaptive_upper, chord
 from hockeystick.privacy_loss.guarantees import TwoOutcomesLoss
-from hockeystick.privacy_loss.selection.exponential import adaptive_ends
+from hockeystick.privacy_loss.selection.exponential import RangeProfile
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-    from hockeystick.privacy_loss.core.base import Array
+    from hockeystick.kernels.series import Array
     from hockeystick.results import Quantity
 
 
@@ -127,7 +128,6 @@ _SPARE_DIGITS: Final = 40
 _NEAR: Final = 1e-12
 # The largest epsilon that a profile is searched up to.
 _LARGEST_EPSILON: Final = 1e15
-_LEAST_DELTA: Final = 1e-290
 
 Function: TypeAlias = Callable[["mpf", int], "mpf"]
 
@@ -189,7 +189,7 @@ class SmoothProfile(ExactProfile):
 class BracketedProfile(ExactProfile):
     """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
 
-    loss: ProfileLoss | TwoOutcomesLoss | RangeProfile | HitsProfile
+    loss: ProfileLoss | TwoOutcomesLoss | AdaptiveUpperProfile | RangeProfile | HitsProfile
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         return self.loss.delta(epsilon, perturbation)
@@ -212,28 +212,21 @@ class BracketedProfile(ExactProfile):
         return mp.mpf(low if perturbation < 0 else high)
 
 
-class RangeProfile(NamedTuple):
-    """The profile of adaptive runs: at a next point above, or below a chord, as it falls."""
+class AdaptiveUpperProfile(NamedTuple):
+    """Upper ends of the profile of runs that earlier outcomes choose, at multiples of a step."""
 
     step: float
-    lower: Array
     upper: Array
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
-        """Return the upper end (1), the lower one (-1), or what lies between (0)."""
+        """Return the upper end (1), 0 as the lower one (-1), or half of the upper one (0)."""
         from hockeystick.numerics.multiprecision import mp
 
-        if not perturbation:
-            return (self.delta(epsilon, 1) + self.delta(epsilon, -1)) / 2
-        step, lower, upper = self
-        place, last = float(epsilon) / step, upper.size - 1
-        place += 0.5 * last - perturbation * (1e-10 + 1e-14 * place)
         if perturbation < 0:
-            return mp.mpf(float(lower[math.ceil(place)])) if place <= last else mp.zero
-        left = min(math.floor(place), last - 1)
-        share = math.expm1(min(place - left, 1.0) * step) / math.expm1(step)
-        value = upper[left] + share * (upper[left + 1] - upper[left])
-        return mp.mpf(float(value) * (1.0 + OUTWARD_8192) + _LEAST_DELTA)
+            return mp.zero
+        place = float(epsilon) / self.step + 0.5 * (self.upper.size - 1)
+        value = chord(self.upper, self.step, place - 1e-10 - 1e-14 * place)
+        return mp.mpf(value * (1.0 + OUTWARD_8192) + 1e-290) / (2 - perturbation)
 
 
 @dataclass(frozen=True)
@@ -566,12 +559,14 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
     loss, count = terms[0]
     if len(terms) > 1:
         return None
-    if isinstance(loss, BoundedRangeLoss) and count > 1:
-        ends = adaptive_ends(loss.epsilon, count)
-    else:
-        ends = adaptive_upper(loss.dominating, count) if loss.dominating is not loss else None
+    inner = loss.inner if isinstance(loss, SampledLoss) else loss
+    if isinstance(inner, BoundedRangeLoss) and count > 1:
+        rate, removing = (loss.rate, loss.removing) if isinstance(loss, SampledLoss) else (1, True)
+        selected = RangeProfile.of(inner.epsilon, count, float(rate), removing)
+        return None if selected is None else BracketedProfile(selected)
+    ends = adaptive_upper(loss.dominating, count) if loss.dominating is not loss else None
     if ends is not None:
-        return BracketedProfile(RangeProfile(*ends))
+        return BracketedProfile(AdaptiveUpperProfile(*ends))
     if isinstance(loss, SampledGaussianLoss) and HitsProfile(loss, count).applies:
         return BracketedProfile(HitsProfile(loss, count))
     if count > 1:

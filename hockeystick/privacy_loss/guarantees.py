@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar, Final, NamedTuple, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, final
 
 import numpy as np
 
@@ -319,8 +319,8 @@ class ConcentratedLoss(RenyiBoundLoss):
     def limits(self) -> Limits:
         """Return cells up to where ``(c + 1) rho`` is more than any loss, and one down to 0."""
         most = math.inf if self.omega == math.inf else float_up(largest_reading(self.omega) - 1)
-        c = min(math.sqrt(_LOG_LEAST / self.rho), most)
-        largest = self.rho * (c + 1.0) + _LOG_LEAST / c
+        order = min(math.sqrt(_LOG_LEAST / self.rho), most)
+        largest = self.rho * (order + 1.0) + _LOG_LEAST / order
         end = min(largest / self.rho, most)
         first = min(_CELL / largest, end)
         c = np.geomspace(first, end, 2 + math.floor(math.log(end / first) / _CELL))
@@ -328,7 +328,7 @@ class ConcentratedLoss(RenyiBoundLoss):
         slope = self.rho * (2.0 * c + 1.0) / -np.expm1(-bound)
         log_room = np.append(_log_less_one(bound), math.log(self.rho * first))
         width = np.append(np.diff(c, append=end), 0.0)
-        return Limits(np.append(c, first), log_room, np.append(slope, 0.0), width, self.rho)
+        return np.append(c, first), log_room, np.append(slope, 0.0), width, self.rho
 
     def bound(self, c: float) -> float:
         return self.rho * c * (c + 1.0) * (1.0 + 8.0 * ULP)
@@ -391,7 +391,7 @@ class RenyiCurveLoss(RenyiBoundLoss):
         off = 16.0 * ULP * (1.0 + 1.0 / c)
         c, bound = c * (1.0 + off), bound * np.maximum(1.0 - off, 0.0)
         none = np.zeros_like(c)
-        return Limits(c, _log_less_one(bound), none, none, float((bound / c).min()))
+        return c, _log_less_one(bound), none, none, float((bound / c).min())
 
     def bound(self, c: float) -> float:
         value, slope = self._chord(c)
@@ -416,17 +416,8 @@ class RenyiCurveLoss(RenyiBoundLoss):
         return low * (1.0 - share) + high * share, (high - low) / (right - left)
 
 
-class Limits(NamedTuple):
-    """What limits two outcomes: ``ln(e^bound - 1)`` at some c with its slope, for cells on from c.
-
-    ``least`` is at most ``bound / c`` everywhere.
-    """
-
-    c: Array
-    log_room: Array
-    slope: Array
-    width: Array
-    least: float
+# Some c; there ``ln(e^B - 1)`` and its slope; widths of cells on from them; least B(c)/c of all.
+Limits: TypeAlias = tuple[Array, Array, Array, Array, float]
 
 
 @final
@@ -434,16 +425,16 @@ class Limits(NamedTuple):
 class TwoOutcomesLoss(ProfiledLoss):
     """All pairs of two outcomes that have no larger divergences: what some release costs once.
 
-    One has the loss l with the probability p under P, and q under Q; the other one the rest. As
-    ``(1-p)/(1-q) <= 1``, ``e^K(c) <= 1 + p (e^(c l) - 1)``, and in the other direction
-    ``e^K(c) <= ((1-q)/(1-p))^c <= e^(c p / (1-p))``. Both are within the bound B where, at all c,
+    One has the loss l with the probability p under P, q under Q. As ``(1-p)/(1-q) <= 1``,
+    ``e^K(c) <= 1 + p (e^(c l) - 1)``; and ``e^K(c) <= e^(c p/(1-p))`` in the other direction. Both
+    are within a bound B where, at all c,
 
         p <= (e^B(c) - 1) / (e^(c l) - 1),    p / (1 - p) <= B(c) / c.
 
-    The first one is least where its logarithm h has no slope, as ``h'' >= -2/c^2`` where B is
-    ``rho c (c+1)``: ``ln((e^B - 1) / B)`` and ``-ln(e^(c l) - 1)`` are convex. So from each c
-    on ``h >= h(c) + w min(h'(c), 0) - (w/c)^2`` for a cell of the width w. Near 0 it is at least
-    ``rho c / (e^(c l) - 1)``, which falls. The largest ``p (1 - e^(eps - l))`` counts.
+    ``h(c)``, the logarithm of the first for ``B = rho c (c+1)``, has ``h'' >= -2/c^2``, as
+    ``ln((e^B - 1)/B)`` and ``-ln(e^(c l) - 1)`` are convex: in a cell of the width w from c on
+    ``h >= h(c) + w min(h'(c), 0) - (w/c)^2``. Near 0 it is at least ``rho c / (e^(c l) - 1)``,
+    which falls. The largest ``p (1 - e^(eps - l))`` counts.
     """
 
     known: ConcentratedLoss | RenyiCurveLoss

@@ -48,9 +48,9 @@ class Exponential(AnyAdjacency):
 
             ((1 - u e^-e) H_k(x/u) + (u - 1) e^-e H_k(x e^e/u)) / (1 - e^-e),   1 <= u <= e^e:
 
-        of likelihood ratios from ``u e^-e`` to u, these two are the worst. Of more runs, of samples
-        and beside other mechanisms the upper end is that of a pair which dominates all, and the
-        lower one two candidates with opposite scores.
+        of likelihood ratios from ``u e^-e`` to u, these two are the worst. Poisson samples are
+        alike. Of very many runs and beside other mechanisms the upper end is that of a pair which
+        dominates all, and the lower one two candidates with opposite scores.
 
     Args:
         epsilon: In [0, inf]: 0 ignores the scores and costs nothing; inf selects the best, and its

@@ -298,8 +298,8 @@ _TRANSFORM: Final = 4.0 * ULP
 
 
 @lru_cache(maxsize=64)
-def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array, Array] | None:
-    """Return h and ends of delta of that many runs at ``eps = j h``, ``|j| <= m``; below, 0.
+def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None:
+    """Return h and upper ends of delta of that many runs at ``eps = j h``, ``|j| <= m``; below, 0.
 
     Let ``H_k(x)`` be the largest ``E_P (1 - x e^-L)_+`` of k runs, of which earlier outcomes may
     choose each: ``sup E_P H_(k-1)(x e^-L)`` over one run's pairs. As H is convex, that is a mean of
@@ -336,7 +336,14 @@ def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array, Array]
         value = np.clip(value + infinite + error * math.sqrt(float(padded @ padded)), 0.0, 1.0)
     # Points are off by less than 2^-20 of a step in all.
     value[1:] -= 2.0**-20 * np.diff(value)
-    return (step, np.zeros(value.size), value) if np.isfinite(value).all() else None
+    return (step, value) if np.isfinite(value).all() else None
+
+
+def chord(values: Array, step: float, place: float) -> float:
+    """Return what lies on the chords of a profile, in e^eps, by its values a step apart."""
+    left = min(math.floor(place), values.size - 2)
+    share = math.expm1(min(place - left, 1.0) * step) / math.expm1(step)
+    return float(values[left] + share * (values[left + 1] - values[left]))
 
 
 def _on_lattice(above: Array, reverse: Array, step: float) -> tuple[Array, Array]:

@@ -1,24 +1,20 @@
 """The dominating pair of one run of the sparse vector technique, up to its first positive.
 
-Let q, q' be a query's answers on two neighbouring data sets, in units of the sensitivity, r the
-threshold's noise with density p, and f(r, i) the probability, given r, that query i is the first to
+Let r be the threshold's noise and f(r, i) the probability, given r, that query i is the first to
 reach the threshold (or that none does). Shift the neighbour's r by 1: as each answer moves by at
-most 1, what stays below ``threshold + r`` also stays below ``threshold + r + 1``, and the distance
-of the one answer that exceeds it grows by at most 2 (by 1 where all answers move the same way).
+most 1, what stays below still does, and the distance of the one answer above grows by at most 2 (by
+1 where all answers move the same way).
 
-- Laplace query noise: ``f(r, i) <= e^s f'(r + 1, i)`` with ``s = 2/b`` or ``1/b``, whatever the
-  number of queries. Lesser shifts take less of the threshold's noise: the least bound of several
-  is ``threshold_bound``.
+- Laplace query noise: ``f(r, i) <= e^s f'(r + 1, i)`` with ``s = 2/b`` or ``1/b`` for any number of
+  queries. Lesser shifts take less of the threshold's noise: see ``threshold_bound``.
 - Gaussian query noise, at most N queries: joint convexity of ``(a, b) -> a^alpha b^(1-alpha)``
-  takes r out of the moment, and the last query's two outcomes together are a binary outcome of
-  Gaussians at distance 2/b, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with
-  ``mu^2 = 1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all
-  before i stay below, which is at most N. Releasing all N noisy answers is another bound. For up
-  to 2,000 queries the profile of ``threshold_bound`` says more than both.
+  takes r out of the moment, and the last query's two outcomes are of Gaussians at distance 2/b, so
+  that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with ``mu^2 = 1/b_threshold^2 +
+  (2/b_query)^2`` times the sum over i of the probabilities that all before i stay below, at most N.
+  All N noisy answers are another bound; up to 2,000 queries ``threshold_bound`` says more.
 
 Attained: a few queries (``threshold_attacks``), or for extreme scales one whose answers lie half a
-unit above and below the threshold; and no other (or, for the next run to begin, one whose answer is
-arbitrarily large).
+unit above and below the threshold, and no other.
 """
 
 from __future__ import annotations

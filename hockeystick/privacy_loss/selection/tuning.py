@@ -16,8 +16,7 @@ C - h >= 0,
 
     integral of (C - h) r^c dq >= integral of (C - h) dv = C - (1 - f(0)).
 
-By tangents of a convex function ``r^c dq >= (1+c) x^c dq - c x^(1+c) dq'`` for every x > 0. With
-x = 1 the right side is dv for ``v = (1+c) q - c q'``, which serves Poisson's number.
+By tangents ``r^c dq >= (1+c) x^c dq - c x^(1+c) dq'`` for every x > 0.
 
 The loss of the best of a binomial number of runs, of n trials with probability p.
 
@@ -28,12 +27,11 @@ Where g is at most G, ``e^(K(c)) <= 1 + C (W - 1)`` with ``C = n p G^(n-1)``: th
 at ``x = s / s'`` is ``dv = dg / p``; g goes from 1 - p to 1, ``v = (g - 1 + p) / p`` from 0 to 1,
 and the integral of h dv is ``1 - (1-p)^n = 1 - f(0)``, as the lemma there asks.
 
-G is by the profile. Let ``a = 1 - q`` and ``a' = 1 - q'``, the chances of better outputs: for each
-epsilon >= 0 and the delta of the other direction ``a' <= e^eps a + delta``, and a' <= 1. As
-``s = 1 - p a``, g rises with a' and falls with a, so that it is largest on that line, up to a' = 1.
-Along it ln g, as a function of s, has the derivative ``(1+c)/s - c e^eps / s'``, which is 0 only
-once, at a minimum: the second derivative is there ``(1+c) / (c s^2) > 0``. So g is at most the
-larger of its values at both ends,
+G is by the profile. With ``a = 1 - q`` and ``a' = 1 - q'``, for each epsilon >= 0 and the delta of
+the other direction, ``a' <= e^eps a + delta`` and a' <= 1. As ``s = 1 - p a``, g rises with a' and
+falls with a: it is largest on that line, up to a' = 1. Along it ln g, as a function of s, has the
+derivative ``(1+c)/s - c e^eps / s'``, which is 0 only at a minimum, where the second derivative is
+``(1+c) / (c s^2) > 0``. So g is at most the larger of its values at both ends,
 
     G = max((1 - p delta)^-c, (1 - p (1-delta) e^-eps)^(1+c) (1-p)^-c).
 
@@ -46,7 +44,7 @@ nothing.
 
 The loss of the best of a Poisson number of runs.
 
-In the terms of ``tuning``, with ``v = (1+c) q - c q'`` it is ``h = m e^(m (v-1))``, and
+With ``v = (1+c) q - c q'``, of the tangent at x = 1, it is ``h = m e^(m (v-1))``, and
 ``v-1 = c (1-q') - (1+c) (1-q)`` is at most c times the delta of the other direction at
 ``epsilon = ln(1 + 1/c)``: so h is at most ``C = m e^(c m delta)``, which with W is theorem 6 of
 Papernot and Steinke 2022. The factor's lemma sharpens it.

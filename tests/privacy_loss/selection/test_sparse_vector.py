@@ -13,7 +13,7 @@ from hockeystick.privacy_loss import CellLoss, PrivacyLoss, dominating_pair
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.selection.sparse_vector import renyi_bound
-from hockeystick.privacy_loss.selection.threshold_attacks import revealing_queries
+from hockeystick.privacy_loss.selection.threshold_attacks import nearly_largest, revealing_queries
 
 
 def profile(loss: CellLoss, epsilon: float) -> float:
@@ -95,12 +95,10 @@ def test_many_answers_at_the_threshold_reveal_nearly_all_for_once(
     monotone: bool, scales: tuple[float, float], costs: Any
 ) -> None:
     mechanism = hs.mechanisms.AboveThreshold(*scales, monotone=monotone)
-    found = loss_of(mechanism).also_attained[-1]
-    assert isinstance(found, OutcomesLoss)
+    found = nearly_largest(mechanism)
+    assert found is not None
     for epsilon, cost in costs:
         assert float(found.delta(mp.mpf(epsilon))) == pytest.approx(cost, rel=1e-7)
-    answer = hs.epsilon(mechanism, delta=1e-6)
-    assert answer.lower >= 0.99 * answer.upper
 
 
 # K(c) of runs of two, three and four queries with scales 1 and 2, by quadrature.

@@ -213,13 +213,12 @@ class BracketedProfile(ExactProfile):
 
 
 class AdaptiveUpperProfile(NamedTuple):
-    """Upper ends of the profile of runs that earlier outcomes choose, at multiples of a step."""
+    """Upper ends of the profile of runs that earlier outcomes choose; no lower ones, which are 0."""
 
     step: float
     upper: Array
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
-        """Return the upper end (1), 0 as the lower one (-1), or half of the upper one (0)."""
         from hockeystick.numerics.multiprecision import mp
 
         if perturbation < 0:

@@ -44,6 +44,17 @@ reports of every eps-DP randomizer (Feldman, McMillan and Talwar 2023).
 
 Adding fair reports to the t is post-processing and keeps m and d: weights of neighbouring t are
 added up at the least of them for an upper bound, at the largest for a lower bound.
+
+**Binary reports** are their number: ``Z ~ Bin(i, p) + Bin(n - 1 - i, 1 - p)`` and the first user's,
+where i of the others hold the first datum, and ``p/(1 - p) = e^eps``. Z is log-concave, so that the
+likelihood ratio rises, all tests are half-lines, and
+
+    delta(ln k) = max over t of (e^eps - k)/(e^eps + 1) P[Z = t] - (k - 1) P[Z > t].
+
+For i from a to b let Z be of a and ``n - 1 - b`` others: what those between report is revealed. The
+largest delta of such ranges from 0 to n - 1 holds for all data, and for both orders of neighbours,
+as the two data may change places. It is convex in k: chords between points are above it, and are
+the profile of a pair, the same in both directions.
 """
 
 from __future__ import annotations
@@ -51,12 +62,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
+from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.shuffled_reports import DEPTH, binomial, clone_masses
+from hockeystick.kernels.shuffled_reports import DEPTH, RAREST, binomial, clone_masses, up_to
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.reports import Encoding, RandomizedResponse, UnaryEncoding
 from hockeystick.numerics import ULP
@@ -294,6 +306,62 @@ def _merged_cells(loss: StrongerClonesLoss, weights: ReportWeights, deviation: f
     return Atoms(less, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
 
 
+# The most ranges of the number of others who hold a datum, and of these times the deviation of Z.
+_RANGES: Final = 200
+_RANGES_WORK: Final = 2e5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinaryReportsLoss(ReportsLoss):
+    """The loss of binary responses among others of the worst data, bounded from above."""
+
+    epsilon: float
+    users: int
+
+    @kept(64)
+    def atoms(self) -> Atoms:
+        odds = math.exp(self.epsilon) * (1.0 + ULP * (8.0 + 4.0 * self.epsilon))
+        step = 2.0 * math.sinh(0.5 * self.epsilon) / math.sqrt(self.users)
+        edges = _far_edges(self.epsilon, *_edges(self.epsilon, step, 0.0))
+        k = np.concatenate(([1.0], np.exp(edges[edges > 0.0]), [odds]))
+        deviation = math.sqrt(self.users * odds) / (1.0 + odds)
+        ranges = int(min(max(_RANGES_WORK / deviation, 32.0), _RANGES, self.users))
+        starts = np.arange(ranges + 1) * self.users // ranges
+        delta = np.zeros(k.size)
+        for start, end in pairwise(starts.tolist()):
+            delta = np.maximum(delta, _binary_profile(k, odds, start, self.users - end))
+        slopes = -np.diff(delta + _OMITTED_MASS * (k < odds)) / np.diff(k)
+        slopes = np.maximum.accumulate(slopes[::-1])[::-1] * (1.0 + ULP * (8.0 * k.size))
+        rare = -np.diff(slopes, append=0.0)
+        likely, loss = k[1:] * rare, np.log(k[1:]) + ULP * (8.0 + 4.0 * self.epsilon)
+        mass = np.concatenate((rare, [max(1.0 - float((rare + likely).sum()), 0.0)], likely))
+        loss = np.concatenate((-loss, [0.0], loss))[mass > 0.0]
+        log_p = np.log(mass[mass > 0.0])
+        return read_only_atoms(*merged(Atoms(loss, log_p, ULP * (8.0 + 2.0 * np.abs(log_p)))))
+
+
+def _binary_profile(k: Array, odds: float, likely: int, rare: int) -> Array:
+    """Return upper bounds of delta at ``ln k``, given how many others hold either datum."""
+    n, share = likely + rare, 1.0 / (1.0 + odds)
+    mean = (likely * odds + rare) * share
+    # Beyond this Bernstein's inequality gives less than ``RAREST``.
+    reach = 110.0 + math.sqrt(110.0**2 + 650.0 * n * odds * share * share)
+    ends = int(max(mean - reach, 0.0)), n - int(max(n - mean - reach, 0.0))
+    last = min(max(int((likely * odds * odds + rare) / (1.0 + odds * odds)), ends[0]), ends[1])
+    below, error = up_to(likely, rare, odds, reach, last)
+    above, more = up_to(rare, likely, odds, reach, n - last)
+    mass = np.concatenate((below, above[-2::-1]))
+    mass = mass[mass > RAREST * mass.max()]
+    mass /= mass.sum()
+    error = 2.0 * (error + more) + ULP * (4.0 * mass.size + 64.0)
+    after = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)
+    with np.errstate(divide="ignore"):
+        at = np.searchsorted(mass[:-1] / mass[1:], (k * odds - 1.0) / (odds - k), side="right")
+    once = (odds - k) * share * mass[at] * (1.0 + 4.0 * error)
+    return np.asarray(once - (k - 1.0) * after[at] * (1.0 - 4.0 * error))
+
+
 # Up to this number of outputs each is an atom.
 _PRIVACY_BLANKET_MOST_ATOMS: Final = 20_000
 # The largest number R of values whose mean is taken: with two kinds of them, and with one.
@@ -319,12 +387,16 @@ _PRIVACY_BLANKET_OMITTED_MASS: Final = 1e-126
 
 
 class Blanket(NamedTuple):
-    """How likely a report says one of two data, both, or neither, or is from the remainder."""
+    """How likely a report says one of two data, both, or neither, or is from the remainder.
+
+    ``worth`` is how much more likely than w those are that say neither.
+    """
 
     one: float
     both: float
     neither: float
     remainder: float
+    worth: float = 1.0
 
 
 @singledispatch
@@ -352,6 +424,20 @@ def _(randomizer: UnaryEncoding) -> Blanket:
     root = math.exp(0.5 * epsilon)
     one = 1.0 / (1.0 + root) ** 2
     return Blanket(one, one / root, one * root, -math.expm1(-0.5 * epsilon))
+
+
+# Less than this of both data is not worth it.
+_LEAST_BOTH: Final = 1e-3
+
+
+def blanket_within(epsilon: float, variation: float) -> Blanket | None:
+    """Return the pair of all epsilon-DP randomizers within a total variation; None for clones."""
+    # Far more than what floats lose.
+    one = variation * (1.0 + 1e-9) / math.expm1(epsilon)
+    both = math.exp(-epsilon) - one * (1.0 + math.exp(-epsilon))
+    if both < _LEAST_BOTH * one:
+        return None
+    return Blanket(one, 0.0, both, 1.0 - 2.0 * one - both, math.exp(epsilon))
 
 
 @final
@@ -396,7 +482,7 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
         trials = _trials(blanket, loss.users - int(s[last]))
         sums = _sums(blanket, more + 1.0, trials)
         ratios, masses = _outermost(s[start : last + 1], mass[start : last + 1], loss.users)
-        common = (2.0 / more) * (1.0 + np.outer(ratios, sums.at / trials))
+        common = (2.0 / more) * (1.0 + np.outer(ratios, blanket.worth * sums.at / trials))
         difference = more * blanket.one * np.outer(masses, sums.mass)
         parts.append((np.full(common.size, s[start]), (common * difference).ravel(), difference))
         error = max(error, sums.error + ULP * (2.0 * (last - start) + 8.0))
@@ -405,7 +491,8 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
         for columns in zip(*parts, strict=True)
     )
     kept = np.maximum(common, difference) > _RAREST
-    null = (blanket.both * (more + 1.0) + blanket.neither) * mass[0] if first == 0 else 0.0
+    alike = blanket.both * (more + 1.0) + blanket.neither * blanket.worth
+    null = alike * mass[0] if first == 0 else 0.0
     error += ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
     return ReportWeights(totals[kept], common[kept], difference[kept], float(null), error)
 
@@ -452,6 +539,8 @@ class _Sums(NamedTuple):
 def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
     """Return the sum of R values ``odds``, 1 or 0, on a grid: between its points, split."""
     grid = _grid(blanket, odds, trials)
+    if grid.size == 1:
+        return _Sums(grid, np.ones(1), 0.0)
     gaps = np.diff(grid)
     first, mass = 0, np.ones(1)
     if blanket.both > 0.0:
@@ -473,6 +562,8 @@ def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
 
 def _grid(blanket: Blanket, odds: float, trials: int) -> Array:
     """Return points that all sums of R values lie between."""
+    if blanket.neither == 0.0:
+        return np.zeros(1)
     most = odds if blanket.both > 0.0 else 1.0
     kinds = range(trials + 1) if blanket.both > 0.0 else range(1)
     if blanket.both == 0.0 and trials < _MOST_POINTS:

@@ -45,13 +45,12 @@ def binomial(trials: int, odds: float) -> tuple[int, Array]:
 def up_to(likely: int, rare: int, odds: float, reach: float, last: int) -> tuple[Array, float]:
     """Return masses of ``Bin(likely, p) + Bin(rare, 1 - p)`` over that of ``last``, and an error.
 
-    They are those of counts at most ``reach`` below the mean. With ``odds = p/(1 - p)`` and
-    ``n = likely + rare``, the derivative of the generating function gives for the masses z
+    They begin ``reach`` below the mean. With ``odds = p/(1 - p)`` the generating function gives
 
-        (x+1) z(x+1) = (odds (likely - x) + (rare - x)/odds) z(x) + (n - x + 1) z(x-1).
+        (x+1) z(x+1) = (odds (likely - x) + (rare - x)/odds) z(x) + (likely + rare - x + 1) z(x-1),
 
-    Up to ``last`` the terms are to be positive. Each ratio ``z(x)/z(x-1)`` is between those of n
-    trials of either chance; each step turns such ends into closer ones, rounded outwards.
+    positive terms before ``last``: each step turns ends of ``z(x)/z(x-1)``, at first those of n
+    trials of either chance, into closer ones.
     """
     n, mean = likely + rare, (likely * odds + rare) / (1.0 + odds)
     first, start = int(max(mean - reach, 0.0)), int(max(mean - 1.5 * reach, 1.0))
@@ -64,8 +63,8 @@ def up_to(likely: int, rare: int, odds: float, reach: float, last: int) -> tuple
         if x > first:
             mass[x - 1 - first] = 1.0 / math.sqrt(low * high)
             error += math.log(high / low) + 8.0 * ULP
-        rise, fall = (likely - x) * odds, (rare - x) / odds
-        unsure, rest = 4.0 * ULP * (abs(rise) + abs(fall)), n - x + 1.0
+        rise, fall, rest = (likely - x) * odds, (rare - x) / odds, n - x + 1.0
+        unsure = 4.0 * ULP * (abs(rise) + abs(fall))
         least, most = max(rise + fall - unsure, 0.0), max(rise + fall + unsure, 0.0)
         low, high = (least + rest / high) / (x + 1.0), (most + rest / low) / (x + 1.0)
     for j in range(mass.size - 2, -1, -1):
@@ -84,22 +83,18 @@ def clone_masses(
     ``b(x; t) = binom(t, x) / 2^t``. The loss exceeds l where ``x / t`` exceeds
     ``(1 + (1 + common/difference) tanh(l/2)) / 2``; ``cuts`` are the values of ``tanh(l/2)``.
     """
-    cells = cuts.size + 1
-    p, q, terms = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    deepest = int(0.5 * DEPTH * math.sqrt(totals.max())) + 4
-    mass = np.empty(deepest + 2)
+    p, q, terms = np.zeros(cuts.size + 1), np.zeros(cuts.size + 1), np.zeros(cuts.size + 1)
     for block in range(totals.size):
         t = totals[block]
         half = int(t) // 2
         top = min(int(t), half + int(0.5 * DEPTH * math.sqrt(t)) + 2)
-        mass[top - half] = 1.0
-        total = 0.0
+        mass, total = np.ones(top - half + 1), 0.0
         for x in range(top, half, -1):
             total += mass[x - half]
             mass[x - half - 1] = mass[x - half] * (x / (t - x + 1.0))
         total = 2.0 * total + (mass[0] if 2 * half == int(t) else 0.0)
         ratio = 1.0 + common[block] / difference[block]
-        high = cells - 1
+        high = cuts.size
         for x in range(top, int(t) - top - 1, -1):
             while high > 0 and 2.0 * x < t * (1.0 + ratio * cuts[high - 1]):
                 high -= 1

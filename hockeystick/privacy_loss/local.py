@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
@@ -81,7 +81,6 @@ from hockeystick.privacy_loss.shuffling import (
     ReportsLoss,
     StrongerClonesLoss,
     blanket_of,
-    blanket_within,
 )
 
 
@@ -256,17 +255,14 @@ class CountLoss(ReportsLoss):
         return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
-def _beyond(loss: CellLoss, threshold: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return how likely a loss exceeds a threshold under P and under Q, rounded down and up."""
+def _beyond(loss: CellLoss, threshold: float, way: float) -> tuple[float, float]:
+    """Return how likely a loss exceeds a threshold under P and under Q; one up, the other down."""
     atoms, cells = loss.atoms(), loss.cells(np.array([threshold, math.inf]))
     above = atoms.loss > threshold
     log_p = np.append(atoms.log_p[above], cells.log_p)
     log_q = np.append((atoms.log_p - atoms.loss)[above], cells.log_q)
     error = np.append(atoms.error[above], cells.error) + 64.0 * ULP * (1.0 + loss.supremum)
-    low, high = (
-        [float(np.exp(log + way * error).sum()) for log in (log_p, log_q)] for way in (-1, 1)
-    )
-    return (low[0], high[0]), (low[1], high[1])
+    return float(np.exp(log_p + way * error).sum()), float(np.exp(log_q - way * error).sum())
 
 
 def _events(loss: PrivacyLoss | None) -> Iterator[tuple[Shares, Shares]]:
@@ -277,7 +273,7 @@ def _events(loss: PrivacyLoss | None) -> Iterator[tuple[Shares, Shares]]:
     if not isinstance(loss, CellLoss):
         return
     for share in _THRESHOLDS:
-        (likely, _), (_, rare) = _beyond(loss, share * loss.supremum)
+        likely, rare = _beyond(loss, share * loss.supremum, -1.0)
         if 0.0 < rare < likely < 1.0:
             yield (1.0 - likely, likely), (1.0 - rare, rare)
 
@@ -290,15 +286,11 @@ def _dominating_loss(
     integers = isinstance(randomizer, DiscreteLaplace) and randomizer.sensitivity == 1
     if integers or (isinstance(randomizer, RandomizedResponse) and randomizer.categories == 2):
         return BinaryReportsLoss(epsilon, users)
-    blanket, both_ways = blanket_of(randomizer), [loss and loss.dominating for loss in pair]
-    if blanket is None and all(isinstance(loss, CellLoss) for loss in both_ways):
-        ends = [_beyond(cast(CellLoss, loss), 0.0) for loss in both_ways]
-        blanket = blanket_within(epsilon, max(p[1] - q[0] for p, q in ends))
-    return (
-        BlanketLoss(blanket, epsilon, users)
-        if blanket
-        else StrongerClonesLoss(epsilon, 2, users, above=True)
-    )
+    variation = 0.0
+    for loss in (one.dominating for one in pair if one):
+        likely, rare = _beyond(loss, 0.0, 1.0) if isinstance(loss, CellLoss) else (1.0, 0.0)
+        variation = max(variation, likely - rare)
+    return BlanketLoss(blanket_of(randomizer, epsilon, variation), epsilon, users)
 
 
 def _attained_losses(
@@ -321,7 +313,7 @@ def _attained_losses(
         for held in (True, False)
     ]
     clones = (categories for categories in kinds if categories > 2)
-    return found + [StrongerClonesLoss(epsilon, one, users, above=False) for one in clones]
+    return found + [StrongerClonesLoss(epsilon, one, users) for one in clones]
 
 
 @dominating_pair.register

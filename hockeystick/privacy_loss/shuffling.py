@@ -31,19 +31,16 @@ convex order dominates. Used are
 - for neighbouring s, the two outermost ``(n - s)/s``, and the least s, as adding fair reports is
   post-processing.
 
-The stronger clones are the largest in convex order of all randomizers, this one included.
-Let t reports lie in two categories, x of them in the first, and ``S = 2x - t``. With
-``b(x; t) = binom(t, x) / 2^t`` and g the masses of ``Bin(n - 1, 2q)``
+The stronger clones' is that pair for K = 2, and the largest in convex order of all randomizers
+(Feldman, McMillan and Talwar 2023). Of K-ary response where all others hold a third category let t
+reports lie in the two, x of them in the first: with ``q = 1 / (e^eps + K - 1)``, ``S = 2x - t`` and
+g the masses of ``Bin(n - 1, 2q)``
 
     P(x, t) = b(x; t) (m_t + d_t S/t),    Q(x, t) = b(x; t) (m_t - d_t S/t),
-    m_t = (e^eps + 1) q g(t-1) + (K - 2) q g(t),    d_t = (e^eps - 1) q g(t-1).
+    m_t = (e^eps + 1) q g(t-1) + (K - 2) q g(t),    d_t = (e^eps - 1) q g(t-1),
 
-For ``q = 1 / (e^eps + K - 1)`` and K >= 3 that is K-ary randomized response where all others hold a
-third category. For K = 2 it is the pair of the stronger clones, which dominates the shuffled
-reports of every eps-DP randomizer (Feldman, McMillan and Talwar 2023).
-
-Adding fair reports to the t is post-processing and keeps m and d: weights of neighbouring t are
-added up at the least of them for an upper bound, at the largest for a lower bound.
+also for K = 2. Adding fair reports is post-processing and keeps m and d: weights of neighbouring t
+are added up at the largest of them, for a lower bound.
 
 **Binary reports** are their number: ``Z ~ Bin(i, p) + Bin(n - 1 - i, 1 - p)`` and the first user's,
 where i of the others hold the first datum, and ``p/(1 - p) = e^eps``. Z is log-concave, so that the
@@ -88,8 +85,9 @@ _GROWTH: Final = 1.02
 _WORK: Final = 6e5
 _FEWEST_BLOCKS: Final = 60
 _MOST_BLOCKS: Final = 4000
-# A bound of the omitted mass: counts far from the modes, for n - 1 <= 10^9.
-_OMITTED_MASS: Final = 1e-128
+# A bound of the omitted mass, for n - 1 <= 10^9: counts far from the modes; and far sums of R
+# values, up to 10^-135 of the whole, at most ``1 + e^eps`` times as likely under P or Q.
+_OMITTED_MASS: Final = 1e-126
 
 
 class ReportsLoss(AtomListLoss, ProfiledLoss):
@@ -115,35 +113,23 @@ class ReportsLoss(AtomListLoss, ProfiledLoss):
 @final
 @dataclass(frozen=True, slots=True)
 class StrongerClonesLoss(ReportsLoss):
-    """The loss of the pair of the stronger clones, bounded from ``above`` or from below.
+    """The loss of the pair of the stronger clones, bounded from below.
 
     Few outputs are atoms of their own. Of many, the masses of P and Q are computed in cells of the
-    loss: from above each is split between the two ends of its cell (connect the dots), from below
-    it is merged at ``ln(p/q)``. Omitted mass has the largest loss from above, and is dropped from
-    below.
+    loss, and merged at ``ln(p/q)``. Omitted mass is dropped.
     """
 
     epsilon: float
     categories: int
     users: int
-    above: bool
 
     @kept(64)
     def atoms(self) -> Atoms:
         weights = _clone_weights(self)
         if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
-            atoms = atoms_one_by_one(weights, above=self.above)
-        else:
-            deviation = deviation_of(weights)
-            weights = _merged_totals(weights, above=self.above)
-            atoms = (
-                connected_dots(self.epsilon, weights, deviation)
-                if self.above
-                else _merged_cells(self, weights, deviation)
-            )
-        return read_only_atoms(
-            *merged(with_omitted_mass(atoms, self.epsilon) if self.above else atoms)
-        )
+            return read_only_atoms(*merged(atoms_one_by_one(weights, above=False)))
+        cells = _merged_cells(self, _merged_totals(weights), deviation_of(weights))
+        return read_only_atoms(*merged(cells))
 
 
 class ReportWeights(NamedTuple):
@@ -181,7 +167,7 @@ def block_starts(total: int, size: int) -> NDArray[np.int64]:
     )
 
 
-def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
+def _merged_totals(weights: ReportWeights) -> ReportWeights:
     center = float(weights.totals @ weights.difference / weights.difference.sum())
     blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
     size = -(-weights.totals.size // (2 * blocks))
@@ -190,7 +176,7 @@ def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
     starts = block_starts(weights.totals.size, size)
     ends = np.append(starts[1:], weights.totals.size) - 1
     return ReportWeights(
-        weights.totals[starts if above else ends],
+        weights.totals[ends],
         np.add.reduceat(weights.common, starts),
         np.add.reduceat(weights.difference, starts),
         weights.null_mass,
@@ -198,10 +184,10 @@ def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
     )
 
 
-def with_omitted_mass(atoms: Atoms, epsilon: float, omitted: float = _OMITTED_MASS) -> Atoms:
+def with_omitted_mass(atoms: Atoms, epsilon: float) -> Atoms:
     """Return the atoms with a bound of the omitted mass added at both ends of the loss."""
     end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
-    two = np.full(2, math.log(omitted))
+    two = np.full(2, math.log(_OMITTED_MASS))
     return Atoms(
         np.append(atoms.loss, [float(atoms.loss.min()), end]),
         np.append(atoms.log_p, two),
@@ -263,16 +249,12 @@ def _far_edges(epsilon: float, inner: Array, step: float) -> Array:
     return np.concatenate((-far[::-1], inner, far))
 
 
-def connected_dots(
-    epsilon: float, weights: ReportWeights, deviation: float, *, far: bool = False
-) -> Atoms:
+def connected_dots(epsilon: float, weights: ReportWeights, deviation: float) -> Atoms:
     """Return each cell's mass split between its ends (connect the dots), rounded up.
 
-    With ``far`` there are cells beyond the range of the equidistant ones, or else a single one.
     The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
     """
-    inner, step = _edges(epsilon, deviation, 0.0)
-    inner = _far_edges(epsilon, inner, step) if far else inner
+    inner = _far_edges(epsilon, *_edges(epsilon, deviation, 0.0))
     p, q, error = _cell_masses(weights, inner)
     edges = np.concatenate(([-epsilon], inner, [epsilon]))
     known = np.flatnonzero((p > 0.0) & (q > 0.0))
@@ -380,17 +362,12 @@ _PRIVACY_BLANKET_GROWTH: Final = 1.3
 # The number of terms at which neighbouring s are added up, and the fewest blocks of them.
 _PRIVACY_BLANKET_WORK: Final = 1e6
 _PRIVACY_BLANKET_FEWEST_BLOCKS: Final = 16
-# Weights below this are omitted, and a bound of all omitted mass: that of far sums of R values, up
-# to 10^-135 of the whole, is at most ``1 + e^eps`` times as likely under P or Q.
+# Weights below this are omitted.
 _RAREST: Final = 1e-136
-_PRIVACY_BLANKET_OMITTED_MASS: Final = 1e-126
 
 
 class Blanket(NamedTuple):
-    """How likely a report says one of two data, both, or neither, or is from the remainder.
-
-    ``worth`` is how much more likely than w those are that say neither.
-    """
+    """How likely a report says one of two data, both, or neither (``worth`` w), or is no report."""
 
     one: float
     both: float
@@ -400,23 +377,25 @@ class Blanket(NamedTuple):
 
 
 @singledispatch
-def blanket_of(randomizer: Mechanism) -> Blanket | None:
-    """Return the blanket of a randomizer; None where none is known, or the clones' is the same."""
-    return None
+def blanket_of(randomizer: Mechanism, epsilon: float, variation: float) -> Blanket:
+    """Return the blanket of a randomizer; of all within a total variation, if no more is known."""
+    # Far more than what floats lose.
+    one = variation * (1.0 + 1e-9) / math.expm1(epsilon)
+    both = math.exp(-epsilon) - one * (1.0 + math.exp(-epsilon))
+    if both < 1e-3 * one:
+        return Blanket(1.0 / (1.0 + math.exp(epsilon)), 0.0, 0.0, math.tanh(0.5 * epsilon))
+    return Blanket(one, 0.0, both, 1.0 - 2.0 * one - both, math.exp(epsilon))
 
 
 @blanket_of.register
-def _(randomizer: RandomizedResponse) -> Blanket | None:
-    if randomizer.categories == 2:
-        return None
+def _(randomizer: RandomizedResponse, epsilon: float, variation: float) -> Blanket:
     more, others = math.expm1(randomizer.epsilon), randomizer.categories - 2.0
     total = more + 2.0 + others
     return Blanket(1.0 / total, 0.0, others / total, more / total)
 
 
 @blanket_of.register
-def _(randomizer: UnaryEncoding) -> Blanket:
-    epsilon = randomizer.epsilon
+def _(randomizer: UnaryEncoding, epsilon: float, variation: float) -> Blanket:
     if randomizer.kind is Encoding.OPTIMIZED:
         odds = math.exp(epsilon)
         one = 0.5 / (1.0 + odds)
@@ -424,20 +403,6 @@ def _(randomizer: UnaryEncoding) -> Blanket:
     root = math.exp(0.5 * epsilon)
     one = 1.0 / (1.0 + root) ** 2
     return Blanket(one, one / root, one * root, -math.expm1(-0.5 * epsilon))
-
-
-# Less than this of both data is not worth it.
-_LEAST_BOTH: Final = 1e-3
-
-
-def blanket_within(epsilon: float, variation: float) -> Blanket | None:
-    """Return the pair of all epsilon-DP randomizers within a total variation; None for clones."""
-    # Far more than what floats lose.
-    one = variation * (1.0 + 1e-9) / math.expm1(epsilon)
-    both = math.exp(-epsilon) - one * (1.0 + math.exp(-epsilon))
-    if both < _LEAST_BOTH * one:
-        return None
-    return Blanket(one, 0.0, both, 1.0 - 2.0 * one - both, math.exp(epsilon))
 
 
 @final
@@ -459,14 +424,12 @@ class BlanketLoss(ReportsLoss):
         if float((weights.totals + 1.0).sum()) <= _PRIVACY_BLANKET_MOST_ATOMS:
             atoms = atoms_one_by_one(weights, above=True)
         else:
-            atoms = connected_dots(self.epsilon, weights, deviation_of(weights), far=True)
+            atoms = connected_dots(self.epsilon, weights, deviation_of(weights))
             if weights.null_mass > 0.0:
                 null = [0.0], [math.log(weights.null_mass)], [weights.error]
                 columns = zip(atoms, null, strict=True)
                 atoms = Atoms(*(np.append(column, one) for column, one in columns))
-        return read_only_atoms(
-            *merged(with_omitted_mass(atoms, self.epsilon, _PRIVACY_BLANKET_OMITTED_MASS))
-        )
+        return read_only_atoms(*merged(with_omitted_mass(atoms, self.epsilon)))
 
 
 def _weights(loss: BlanketLoss) -> ReportWeights:

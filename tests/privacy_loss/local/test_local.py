@@ -12,13 +12,7 @@ from scipy.stats import binom
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import CellLoss, CountLoss, StrongerClonesLoss
-from hockeystick.privacy_loss.shuffling import (
-    BinaryReportsLoss,
-    Blanket,
-    BlanketLoss,
-    blanket_of,
-    blanket_within,
-)
+from hockeystick.privacy_loss.shuffling import BinaryReportsLoss, Blanket, BlanketLoss, blanket_of
 from tests.precision import twins
 
 
@@ -76,14 +70,17 @@ def over_all_counts(least: list[float], local: float, users: int, epsilon: float
     return float(np.exp(logs + gammaln(users + 1)) @ np.maximum(g @ counts, 0.0)) / users
 
 
-def within(local: float, variation: float) -> tuple[float, Blanket | None, list[float]]:
+def within(local: float, variation: float) -> tuple[float, Blanket, list[float]]:
     """Return a pair within a total variation, and ``e^-local`` times the larger density of it."""
     one = variation / math.expm1(local)
     both = math.exp(-local) * (1 + variation) - 2 * one
-    return local, blanket_within(local, variation), [one, one, both, 0.0]
+    return local, blanket_of(hs.PureDP(local), local, variation), [one, one, both, 0.0]
 
 
-PAIRS = [(one.epsilon, blanket_of(one), least_densities(one)) for one in (*RESPONSES, *ENCODINGS)]
+PAIRS = [
+    (one.epsilon, blanket_of(one, one.epsilon, 1.0), least_densities(one))
+    for one in (*RESPONSES, *ENCODINGS)
+]
 PAIRS += [within(0.1, 0.02), within(1.0, 0.4), within(4.0, 0.3)]
 
 
@@ -116,8 +113,7 @@ def test_binary_responses_cost_what_they_do_among_the_worst_others(
 
 def test_the_masses_of_a_blanket_are_the_least_densities() -> None:
     for randomizer in (*RESPONSES, *ENCODINGS):
-        found, w = blanket_of(randomizer), least_densities(randomizer)
-        assert found is not None
+        found, w = blanket_of(randomizer, randomizer.epsilon, 1.0), least_densities(randomizer)
         assert found == pytest.approx((w[0], w[2], w[3], 1 - sum(w), 1), rel=1e-12)
 
 
@@ -139,7 +135,8 @@ def profile(loss: CellLoss, epsilon: float) -> float:
 def test_the_clones_pair_lies_between_its_two_losses(
     local: float, users: int, epsilons: tuple[float, ...]
 ) -> None:
-    above, below = (StrongerClonesLoss(local, 2, users, side) for side in (True, False))
+    below = StrongerClonesLoss(local, 2, users)
+    above = BlanketLoss(blanket_of(hs.PureDP(local), local, 1.0), local, users)
     for epsilon in epsilons:
         with mp.workdps(40):
             truth = float(twins.clones_delta(mp.mpf(local), users, mp.mpf(epsilon)))

@@ -111,12 +111,6 @@ def test_binary_responses_cost_what_they_do_among_the_worst_others(
         assert truth * (1 - 1e-11) <= profile(loss, share * local) <= truth * (1 + above)
 
 
-def test_the_masses_of_a_blanket_are_the_least_densities() -> None:
-    for randomizer in (*RESPONSES, *ENCODINGS):
-        found, w = blanket_of(randomizer, randomizer.epsilon, 1.0), least_densities(randomizer)
-        assert found == pytest.approx((w[0], w[2], w[3], 1 - sum(w), 1), rel=1e-12)
-
-
 def profile(loss: CellLoss, epsilon: float) -> float:
     atoms = loss.atoms()
     kept = atoms.loss > epsilon

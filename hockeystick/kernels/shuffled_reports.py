@@ -10,6 +10,7 @@ import numpy as np
 
 from hockeystick.kernels.compiled import interruptible, njit
 from hockeystick.kernels.series import Array
+from hockeystick.numerics import ULP
 
 # Masses below this, relative to the mode, are omitted; so are those beyond this number of standard
 # deviations of a fair binomial, where Hoeffding's inequality gives the same bound.
@@ -24,33 +25,51 @@ def binomial(trials: int, odds: float) -> tuple[int, Array]:
     Counts with less than ``RAREST`` times the mass of the mode are omitted.
     """
     mode = min(int((trials + 1) * (odds / (1.0 + odds))), trials)
-    below = 0
-    value = 1.0
+    below, above = [1.0], [1.0]
     for k in range(mode, 0, -1):
-        if value < RAREST:
+        if below[-1] < RAREST:
             break
-        value *= k / ((trials - k + 1.0) * odds)
-        below += 1
-    above = 0
-    value = 1.0
+        below.append(below[-1] * (k / ((trials - k + 1.0) * odds)))
     for k in range(mode, trials):
-        if value < RAREST:
+        if above[-1] < RAREST:
             break
-        value *= (trials - k) * odds / (k + 1.0)
-        above += 1
-    mass = np.ones(below + above + 1)
-    for j in range(below - 1, -1, -1):
-        k = mode - below + j + 1
-        mass[j] = mass[j + 1] * (k / ((trials - k + 1.0) * odds))
-    for j in range(below + 1, mass.size):
-        k = mode - below + j - 1
-        mass[j] = mass[j - 1] * ((trials - k) * odds / (k + 1.0))
+        above.append(above[-1] * ((trials - k) * odds / (k + 1.0)))
+    mass = np.array(below[:0:-1] + above)
     total = 0.0
-    for j in range(mass.size):
-        total += mass[j]
-    for j in range(mass.size):
-        mass[j] /= total
-    return mode - below, mass
+    for each in mass:
+        total += each
+    return mode - len(below) + 1, mass / total
+
+
+@njit(cache=True)
+def up_to(likely: int, rare: int, odds: float, reach: float, last: int) -> tuple[Array, float]:
+    """Return masses of ``Bin(likely, p) + Bin(rare, 1 - p)`` over that of ``last``, and an error.
+
+    They begin ``reach`` below the mean. With ``odds = p/(1 - p)`` the generating function gives
+
+        (x+1) z(x+1) = (odds (likely - x) + (rare - x)/odds) z(x) + (likely + rare - x + 1) z(x-1),
+
+    positive terms before ``last``: each step turns ends of ``z(x)/z(x-1)``, at first those of n
+    trials of either chance, into closer ones.
+    """
+    n, mean = likely + rare, (likely * odds + rare) / (1.0 + odds)
+    first, start = int(max(mean - reach, 0.0)), int(max(mean - 1.5 * reach, 1.0))
+    low, high = (n - start + 1.0) / (start * odds), (n - start + 1.0) * odds / start
+    if start == 1:
+        low = high = likely * odds + rare / odds
+    mass, error = np.ones(last - first + 1), 0.0
+    for x in range(start, last + 1):
+        low, high = low * (1.0 - 8.0 * ULP), high * (1.0 + 8.0 * ULP)
+        if x > first:
+            mass[x - 1 - first] = 1.0 / math.sqrt(low * high)
+            error += math.log(high / low) + 8.0 * ULP
+        rise, fall, rest = (likely - x) * odds, (rare - x) / odds, n - x + 1.0
+        unsure = 4.0 * ULP * (abs(rise) + abs(fall))
+        least, most = max(rise + fall - unsure, 0.0), max(rise + fall + unsure, 0.0)
+        low, high = (least + rest / high) / (x + 1.0), (most + rest / low) / (x + 1.0)
+    for j in range(mass.size - 2, -1, -1):
+        mass[j] *= mass[j + 1]
+    return mass, error
 
 
 @interruptible
@@ -64,37 +83,23 @@ def clone_masses(
     ``b(x; t) = binom(t, x) / 2^t``. The loss exceeds l where ``x / t`` exceeds
     ``(1 + (1 + common/difference) tanh(l/2)) / 2``; ``cuts`` are the values of ``tanh(l/2)``.
     """
-    cells = cuts.size + 1
-    p, q, terms = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    deepest = int(0.5 * DEPTH * math.sqrt(totals.max())) + 4
-    mass = np.empty(deepest + 2)
+    p, q, terms = np.zeros(cuts.size + 1), np.zeros(cuts.size + 1), np.zeros(cuts.size + 1)
     for block in range(totals.size):
         t = totals[block]
         half = int(t) // 2
         top = min(int(t), half + int(0.5 * DEPTH * math.sqrt(t)) + 2)
-        mass[top - half] = 1.0
-        total = 0.0
+        mass, total = np.ones(top - half + 1), 0.0
         for x in range(top, half, -1):
             total += mass[x - half]
             mass[x - half - 1] = mass[x - half] * (x / (t - x + 1.0))
-        even = 2 * half == int(t)
-        total = 2.0 * total + (mass[0] if even else 0.0)
+        total = 2.0 * total + (mass[0] if 2 * half == int(t) else 0.0)
         ratio = 1.0 + common[block] / difference[block]
-        high, low = cells - 1, 0
-        first = half if even else half + 1
-        for x in range(top, first - 1, -1):
+        high = cuts.size
+        for x in range(top, int(t) - top - 1, -1):
             while high > 0 and 2.0 * x < t * (1.0 + ratio * cuts[high - 1]):
                 high -= 1
-            while low < cells - 1 and 2.0 * (t - x) >= t * (1.0 + ratio * cuts[low]):
-                low += 1
-            each = mass[x - half] / total
-            more = each * (common[block] + difference[block] * (2.0 * x / t))
-            less = each * (common[block] + difference[block] * (2.0 * (t - x) / t))
-            p[high] += more
-            q[high] += less
+            each = mass[max(x, int(t) - x) - half] / total
+            p[high] += each * (common[block] + difference[block] * (2.0 * x / t))
+            q[high] += each * (common[block] + difference[block] * (2.0 * (t - x) / t))
             terms[high] += 1.0
-            if 2 * x != int(t):
-                p[low] += less
-                q[low] += more
-                terms[low] += 1.0
     return p, q, terms

@@ -1,25 +1,32 @@
 """Losses of local reports; of shuffled ones, the dominating pair and those of some data.
 
-Why the stronger clones dominate, for all data, where all users run the same eps0-DP randomizer:
-let R and R' be the laws of the first user's report for two data, ``k = e^eps`` with
-``1 <= k <= e^eps0``, and w the pointwise least density of the others' reports, at least ``e^-eps0``
-times R and R'. (Where others run randomizers of their own, it need not be: among constants of their
-own, which are different, the one other report is seen.) Each of the others reports from w with
-probability ``|w|``; reveal who reported from the remainder, and what. Then
+Why the stronger clones dominate, for all data, where all users run the same eps0-DP randomizer, and
+a pair with less where two of its reports are at most T apart in total variation: let R and R' be
+the laws of the first user's report for two data, ``k = e^eps`` with ``1 <= k <= e^eps0``, and w the
+pointwise least density of the others' reports, at least ``e^-eps0`` times R and R'. (Where others
+run randomizers of their own, it need not be: among constants of their own, which are different, the
+one other report is seen.) Each of the others reports from w with probability ``|w|``; reveal who
+reported from the remainder, and what. Then
 
     delta(eps) <= E[((g_1 + ... + g_n) / n)_+],   g = (R - k R')/w on a draw of w, or else 0,
 
 with independent g: in the sum that many are not 0 as in the sample, by
-``P[Bin(n, p) = m] m/(n p) = P[Bin(n - 1, p) = m - 1]``. For the clones g is ``e^eps0 - k`` and
-``1 - k e^eps0``, each with probability ``1/(e^eps0 + 1)``, or else 0. All these g have the mean
-``1 - k``, so that it is enough that the clones' is the largest in convex order:
+``P[Bin(n, p) = m] m/(n p) = P[Bin(n - 1, p) = m - 1]``. For the pair g is ``e^eps0 - k`` and
+``1 - k e^eps0``, each with probability ``a = T/(e^eps0 - 1)``, and ``e^eps0 (1 - k)`` with
+probability ``e^-eps0 (1 - (e^eps0 + 1) a)``, or else 0: the clones for ``T = tanh(eps0/2)``, the
+largest there is. All these g have the mean ``1 - k``, so that it is enough that the pair's is the
+largest in convex order:
 
 - for ``t >= 0``, let B be where ``R - k R' > t w`` and b = R(B). There ``w >= R e^-eps0``, and
-  ``R'(B) >= max(b e^-eps0, 1 - e^eps0 (1 - b))``, so that
-  ``E[(g - t)_+] <= b (1 - t e^-eps0) - k R'(B) <= (e^eps0 - k - t)_+ / (e^eps0 + 1)``: the largest
-  is at ``b = e^eps0/(e^eps0 + 1)``, and it is what the clones have;
-- for ``t = -s < 0`` in the same way with ``k R' - R - s w`` and b = R'(B):
-  ``E[(-s - g)_+] <= (k e^eps0 - 1 - s)_+ / (e^eps0 + 1)``.
+  ``R'(B) >= max(b e^-eps0, b - T)``, so that
+  ``E[(g - t)_+] <= b (1 - t e^-eps0) - k R'(B) <= a (e^eps0 - k - t)_+``: the largest is at
+  ``b = a e^eps0``, and it is what the pair has;
+- for ``t = -s < 0``, ``E[(-s - g)_+]`` is at most the sum of
+  ``(k R' - R - s e^-eps0 max(R, R'))_+``, which is convex and homogeneous where ``R >= R'``, and
+  where ``R <= R'``: no less if each report is split into ones where (R, R') is as ``(e^eps0, 1)``,
+  as (1, 1), and as ``(1, e^eps0)``. With c as much of the first as of the last it is
+  ``c (k e^eps0 - 1 - s)_+ + e^-eps0 (1 - (e^eps0 + 1) c) (e^eps0 (k - 1) - s)_+``, which rises
+  with c, and ``c (e^eps0 - 1) <= T``.
 """
 
 from __future__ import annotations
@@ -40,6 +47,7 @@ from hockeystick.mechanisms.local.reports import (
     ShuffledReports,
     UnaryEncoding,
 )
+from hockeystick.mechanisms.noise.integer_noise import DiscreteLaplace
 from hockeystick.notions import PureDP
 from hockeystick.numerics import ULP
 from hockeystick.numerics.multiprecision import mp
@@ -68,6 +76,7 @@ from hockeystick.privacy_loss.core.mixtures import (
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, costliest
 from hockeystick.privacy_loss.shuffling import (
     CELLS,
+    BinaryReportsLoss,
     BlanketLoss,
     ReportsLoss,
     StrongerClonesLoss,
@@ -246,6 +255,16 @@ class CountLoss(ReportsLoss):
         return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
+def _beyond(loss: CellLoss, threshold: float, way: float) -> tuple[float, float]:
+    """Return how likely a loss exceeds a threshold under P and under Q; one up, the other down."""
+    atoms, cells = loss.atoms(), loss.cells(np.array([threshold, math.inf]))
+    above = atoms.loss > threshold
+    log_p = np.append(atoms.log_p[above], cells.log_p)
+    log_q = np.append((atoms.log_p - atoms.loss)[above], cells.log_q)
+    error = np.append(atoms.error[above], cells.error) + 64.0 * ULP * (1.0 + loss.supremum)
+    return float(np.exp(log_p + way * error).sum()), float(np.exp(log_q - way * error).sum())
+
+
 def _events(loss: PrivacyLoss | None) -> Iterator[tuple[Shares, Shares]]:
     """Yield how likely a loss exceeds values under P, rounded down, and under Q, rounded up.
 
@@ -254,15 +273,24 @@ def _events(loss: PrivacyLoss | None) -> Iterator[tuple[Shares, Shares]]:
     if not isinstance(loss, CellLoss):
         return
     for share in _THRESHOLDS:
-        threshold = share * loss.supremum
-        atoms, cells = loss.atoms(), loss.cells(np.array([threshold, math.inf]))
-        above = atoms.loss > threshold
-        log_p = np.append(atoms.log_p[above], cells.log_p)
-        log_q = np.append((atoms.log_p - atoms.loss)[above], cells.log_q)
-        error = np.append(atoms.error[above], cells.error) + 64.0 * ULP * (1.0 + loss.supremum)
-        likely, rare = float(np.exp(log_p - error).sum()), float(np.exp(log_q + error).sum())
+        likely, rare = _beyond(loss, share * loss.supremum, -1.0)
         if 0.0 < rare < likely < 1.0:
             yield (1.0 - likely, likely), (1.0 - rare, rare)
+
+
+def _dominating_loss(
+    randomizer: Mechanism, pair: DominatingPair, epsilon: float, users: int
+) -> CellLoss:
+    """Return the loss that dominates shuffled reports of an epsilon-DP randomizer."""
+    # Of integers next to each other the noise tells what binary responses do.
+    integers = isinstance(randomizer, DiscreteLaplace) and randomizer.sensitivity == 1
+    if integers or (isinstance(randomizer, RandomizedResponse) and randomizer.categories == 2):
+        return BinaryReportsLoss(epsilon, users)
+    variation = 0.0
+    for loss in (one.dominating for one in pair if one):
+        likely, rare = _beyond(loss, 0.0, 1.0) if isinstance(loss, CellLoss) else (1.0, 0.0)
+        variation = max(variation, likely - rare)
+    return BlanketLoss(blanket_of(randomizer, epsilon, variation), epsilon, users)
 
 
 def _attained_losses(
@@ -285,7 +313,7 @@ def _attained_losses(
         for held in (True, False)
     ]
     clones = (categories for categories in kinds if categories > 2)
-    return found + [StrongerClonesLoss(epsilon, one, users, above=False) for one in clones]
+    return found + [StrongerClonesLoss(epsilon, one, users) for one in clones]
 
 
 @dominating_pair.register
@@ -310,10 +338,7 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
     attained_losses: list[ReportsLoss] = []
     if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         attained_losses = _attained_losses(mechanism.randomizer, pair.removing, epsilon, users)
-        blanket = blanket_of(mechanism.randomizer)
-        dominating: CellLoss = StrongerClonesLoss(epsilon, 2, users, above=True)
-        if blanket is not None:
-            dominating = BlanketLoss(blanket, epsilon, users)
+        dominating = _dominating_loss(mechanism.randomizer, pair, epsilon, users)
     else:
         dominating = RandomizedResponsePairLoss(epsilon)
     return both(DominatedLoss(dominating, costliest(attained_losses)))

@@ -31,19 +31,27 @@ convex order dominates. Used are
 - for neighbouring s, the two outermost ``(n - s)/s``, and the least s, as adding fair reports is
   post-processing.
 
-The stronger clones are the largest in convex order of all randomizers, this one included.
-Let t reports lie in two categories, x of them in the first, and ``S = 2x - t``. With
-``b(x; t) = binom(t, x) / 2^t`` and g the masses of ``Bin(n - 1, 2q)``
+The stronger clones' is that pair for K = 2, and the largest in convex order of all randomizers
+(Feldman, McMillan and Talwar 2023). Of K-ary response where all others hold a third category let t
+reports lie in the two, x of them in the first: with ``q = 1 / (e^eps + K - 1)``, ``S = 2x - t`` and
+g the masses of ``Bin(n - 1, 2q)``
 
     P(x, t) = b(x; t) (m_t + d_t S/t),    Q(x, t) = b(x; t) (m_t - d_t S/t),
-    m_t = (e^eps + 1) q g(t-1) + (K - 2) q g(t),    d_t = (e^eps - 1) q g(t-1).
+    m_t = (e^eps + 1) q g(t-1) + (K - 2) q g(t),    d_t = (e^eps - 1) q g(t-1),
 
-For ``q = 1 / (e^eps + K - 1)`` and K >= 3 that is K-ary randomized response where all others hold a
-third category. For K = 2 it is the pair of the stronger clones, which dominates the shuffled
-reports of every eps-DP randomizer (Feldman, McMillan and Talwar 2023).
+also for K = 2. Adding fair reports is post-processing and keeps m and d: weights of neighbouring t
+are added up at the largest of them, for a lower bound.
 
-Adding fair reports to the t is post-processing and keeps m and d: weights of neighbouring t are
-added up at the least of them for an upper bound, at the largest for a lower bound.
+**Binary reports** are their number: ``Z ~ Bin(i, p) + Bin(n - 1 - i, 1 - p)`` and the first user's,
+where i of the others hold the first datum, and ``p/(1 - p) = e^eps``. Z is log-concave, so that the
+likelihood ratio rises, all tests are half-lines, and
+
+    delta(ln k) = max over t of (e^eps - k)/(e^eps + 1) P[Z = t] - (k - 1) P[Z > t].
+
+For i from a to b let Z be of a and ``n - 1 - b`` others: what those between report is revealed. The
+largest delta of such ranges from 0 to n - 1 holds for all data, and for both orders of neighbours,
+as the two data may change places. It is convex in k: chords between points are above it, and are
+the profile of a pair, the same in both directions.
 """
 
 from __future__ import annotations
@@ -51,12 +59,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
+from itertools import pairwise
 from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.kernels.shuffled_reports import DEPTH, binomial, clone_masses
+from hockeystick.kernels.shuffled_reports import DEPTH, RAREST, binomial, clone_masses, up_to
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.reports import Encoding, RandomizedResponse, UnaryEncoding
 from hockeystick.numerics import ULP
@@ -76,8 +85,9 @@ _GROWTH: Final = 1.02
 _WORK: Final = 6e5
 _FEWEST_BLOCKS: Final = 60
 _MOST_BLOCKS: Final = 4000
-# A bound of the omitted mass: counts far from the modes, for n - 1 <= 10^9.
-_OMITTED_MASS: Final = 1e-128
+# A bound of the omitted mass, for n - 1 <= 10^9: counts far from the modes; and far sums of R
+# values, up to 10^-135 of the whole, at most ``1 + e^eps`` times as likely under P or Q.
+_OMITTED_MASS: Final = 1e-126
 
 
 class ReportsLoss(AtomListLoss, ProfiledLoss):
@@ -103,35 +113,23 @@ class ReportsLoss(AtomListLoss, ProfiledLoss):
 @final
 @dataclass(frozen=True, slots=True)
 class StrongerClonesLoss(ReportsLoss):
-    """The loss of the pair of the stronger clones, bounded from ``above`` or from below.
+    """The loss of the pair of the stronger clones, bounded from below.
 
     Few outputs are atoms of their own. Of many, the masses of P and Q are computed in cells of the
-    loss: from above each is split between the two ends of its cell (connect the dots), from below
-    it is merged at ``ln(p/q)``. Omitted mass has the largest loss from above, and is dropped from
-    below.
+    loss, and merged at ``ln(p/q)``. Omitted mass is dropped.
     """
 
     epsilon: float
     categories: int
     users: int
-    above: bool
 
     @kept(64)
     def atoms(self) -> Atoms:
         weights = _clone_weights(self)
         if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
-            atoms = atoms_one_by_one(weights, above=self.above)
-        else:
-            deviation = deviation_of(weights)
-            weights = _merged_totals(weights, above=self.above)
-            atoms = (
-                connected_dots(self.epsilon, weights, deviation)
-                if self.above
-                else _merged_cells(self, weights, deviation)
-            )
-        return read_only_atoms(
-            *merged(with_omitted_mass(atoms, self.epsilon) if self.above else atoms)
-        )
+            return read_only_atoms(*merged(atoms_one_by_one(weights, above=False)))
+        cells = _merged_cells(self, _merged_totals(weights), deviation_of(weights))
+        return read_only_atoms(*merged(cells))
 
 
 class ReportWeights(NamedTuple):
@@ -169,7 +167,7 @@ def block_starts(total: int, size: int) -> NDArray[np.int64]:
     )
 
 
-def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
+def _merged_totals(weights: ReportWeights) -> ReportWeights:
     center = float(weights.totals @ weights.difference / weights.difference.sum())
     blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
     size = -(-weights.totals.size // (2 * blocks))
@@ -178,7 +176,7 @@ def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
     starts = block_starts(weights.totals.size, size)
     ends = np.append(starts[1:], weights.totals.size) - 1
     return ReportWeights(
-        weights.totals[starts if above else ends],
+        weights.totals[ends],
         np.add.reduceat(weights.common, starts),
         np.add.reduceat(weights.difference, starts),
         weights.null_mass,
@@ -186,10 +184,10 @@ def _merged_totals(weights: ReportWeights, *, above: bool) -> ReportWeights:
     )
 
 
-def with_omitted_mass(atoms: Atoms, epsilon: float, omitted: float = _OMITTED_MASS) -> Atoms:
+def with_omitted_mass(atoms: Atoms, epsilon: float) -> Atoms:
     """Return the atoms with a bound of the omitted mass added at both ends of the loss."""
     end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
-    two = np.full(2, math.log(omitted))
+    two = np.full(2, math.log(_OMITTED_MASS))
     return Atoms(
         np.append(atoms.loss, [float(atoms.loss.min()), end]),
         np.append(atoms.log_p, two),
@@ -251,16 +249,12 @@ def _far_edges(epsilon: float, inner: Array, step: float) -> Array:
     return np.concatenate((-far[::-1], inner, far))
 
 
-def connected_dots(
-    epsilon: float, weights: ReportWeights, deviation: float, *, far: bool = False
-) -> Atoms:
+def connected_dots(epsilon: float, weights: ReportWeights, deviation: float) -> Atoms:
     """Return each cell's mass split between its ends (connect the dots), rounded up.
 
-    With ``far`` there are cells beyond the range of the equidistant ones, or else a single one.
     The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
     """
-    inner, step = _edges(epsilon, deviation, 0.0)
-    inner = _far_edges(epsilon, inner, step) if far else inner
+    inner = _far_edges(epsilon, *_edges(epsilon, deviation, 0.0))
     p, q, error = _cell_masses(weights, inner)
     edges = np.concatenate(([-epsilon], inner, [epsilon]))
     known = np.flatnonzero((p > 0.0) & (q > 0.0))
@@ -294,6 +288,62 @@ def _merged_cells(loss: StrongerClonesLoss, weights: ReportWeights, deviation: f
     return Atoms(less, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
 
 
+# The most ranges of the number of others who hold a datum, and of these times the deviation of Z.
+_RANGES: Final = 200
+_RANGES_WORK: Final = 2e5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BinaryReportsLoss(ReportsLoss):
+    """The loss of binary responses among others of the worst data, bounded from above."""
+
+    epsilon: float
+    users: int
+
+    @kept(64)
+    def atoms(self) -> Atoms:
+        odds = math.exp(self.epsilon) * (1.0 + ULP * (8.0 + 4.0 * self.epsilon))
+        step = 2.0 * math.sinh(0.5 * self.epsilon) / math.sqrt(self.users)
+        edges = _far_edges(self.epsilon, *_edges(self.epsilon, step, 0.0))
+        k = np.concatenate(([1.0], np.exp(edges[edges > 0.0]), [odds]))
+        deviation = math.sqrt(self.users * odds) / (1.0 + odds)
+        ranges = int(min(max(_RANGES_WORK / deviation, 32.0), _RANGES, self.users))
+        starts = np.arange(ranges + 1) * self.users // ranges
+        delta = np.zeros(k.size)
+        for start, end in pairwise(starts.tolist()):
+            delta = np.maximum(delta, _binary_profile(k, odds, start, self.users - end))
+        slopes = -np.diff(delta + _OMITTED_MASS * (k < odds)) / np.diff(k)
+        slopes = np.maximum.accumulate(slopes[::-1])[::-1] * (1.0 + ULP * (8.0 * k.size))
+        rare = -np.diff(slopes, append=0.0)
+        likely, loss = k[1:] * rare, np.log(k[1:]) + ULP * (8.0 + 4.0 * self.epsilon)
+        mass = np.concatenate((rare, [max(1.0 - float((rare + likely).sum()), 0.0)], likely))
+        loss = np.concatenate((-loss, [0.0], loss))[mass > 0.0]
+        log_p = np.log(mass[mass > 0.0])
+        return read_only_atoms(*merged(Atoms(loss, log_p, ULP * (8.0 + 2.0 * np.abs(log_p)))))
+
+
+def _binary_profile(k: Array, odds: float, likely: int, rare: int) -> Array:
+    """Return upper bounds of delta at ``ln k``, given how many others hold either datum."""
+    n, share = likely + rare, 1.0 / (1.0 + odds)
+    mean = (likely * odds + rare) * share
+    # Beyond this Bernstein's inequality gives less than ``RAREST``.
+    reach = 110.0 + math.sqrt(110.0**2 + 650.0 * n * odds * share * share)
+    ends = int(max(mean - reach, 0.0)), n - int(max(n - mean - reach, 0.0))
+    last = min(max(int((likely * odds * odds + rare) / (1.0 + odds * odds)), ends[0]), ends[1])
+    below, error = up_to(likely, rare, odds, reach, last)
+    above, more = up_to(rare, likely, odds, reach, n - last)
+    mass = np.concatenate((below, above[-2::-1]))
+    mass = mass[mass > RAREST * mass.max()]
+    mass /= mass.sum()
+    error = 2.0 * (error + more) + ULP * (4.0 * mass.size + 64.0)
+    after = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)
+    with np.errstate(divide="ignore"):
+        at = np.searchsorted(mass[:-1] / mass[1:], (k * odds - 1.0) / (odds - k), side="right")
+    once = (odds - k) * share * mass[at] * (1.0 + 4.0 * error)
+    return np.asarray(once - (k - 1.0) * after[at] * (1.0 - 4.0 * error))
+
+
 # Up to this number of outputs each is an atom.
 _PRIVACY_BLANKET_MOST_ATOMS: Final = 20_000
 # The largest number R of values whose mean is taken: with two kinds of them, and with one.
@@ -312,39 +362,40 @@ _PRIVACY_BLANKET_GROWTH: Final = 1.3
 # The number of terms at which neighbouring s are added up, and the fewest blocks of them.
 _PRIVACY_BLANKET_WORK: Final = 1e6
 _PRIVACY_BLANKET_FEWEST_BLOCKS: Final = 16
-# Weights below this are omitted, and a bound of all omitted mass: that of far sums of R values, up
-# to 10^-135 of the whole, is at most ``1 + e^eps`` times as likely under P or Q.
+# Weights below this are omitted.
 _RAREST: Final = 1e-136
-_PRIVACY_BLANKET_OMITTED_MASS: Final = 1e-126
 
 
 class Blanket(NamedTuple):
-    """How likely a report says one of two data, both, or neither, or is from the remainder."""
+    """How likely a report says one of two data, both, or neither (``worth`` w), or is no report."""
 
     one: float
     both: float
     neither: float
     remainder: float
+    worth: float = 1.0
 
 
 @singledispatch
-def blanket_of(randomizer: Mechanism) -> Blanket | None:
-    """Return the blanket of a randomizer; None where none is known, or the clones' is the same."""
-    return None
+def blanket_of(randomizer: Mechanism, epsilon: float, variation: float) -> Blanket:
+    """Return the blanket of a randomizer; of all within a total variation, if no more is known."""
+    # Far more than what floats lose.
+    one = variation * (1.0 + 1e-9) / math.expm1(epsilon)
+    both = math.exp(-epsilon) - one * (1.0 + math.exp(-epsilon))
+    if both < 1e-3 * one:
+        return Blanket(1.0 / (1.0 + math.exp(epsilon)), 0.0, 0.0, math.tanh(0.5 * epsilon))
+    return Blanket(one, 0.0, both, 1.0 - 2.0 * one - both, math.exp(epsilon))
 
 
 @blanket_of.register
-def _(randomizer: RandomizedResponse) -> Blanket | None:
-    if randomizer.categories == 2:
-        return None
+def _(randomizer: RandomizedResponse, epsilon: float, variation: float) -> Blanket:
     more, others = math.expm1(randomizer.epsilon), randomizer.categories - 2.0
     total = more + 2.0 + others
     return Blanket(1.0 / total, 0.0, others / total, more / total)
 
 
 @blanket_of.register
-def _(randomizer: UnaryEncoding) -> Blanket:
-    epsilon = randomizer.epsilon
+def _(randomizer: UnaryEncoding, epsilon: float, variation: float) -> Blanket:
     if randomizer.kind is Encoding.OPTIMIZED:
         odds = math.exp(epsilon)
         one = 0.5 / (1.0 + odds)
@@ -373,14 +424,12 @@ class BlanketLoss(ReportsLoss):
         if float((weights.totals + 1.0).sum()) <= _PRIVACY_BLANKET_MOST_ATOMS:
             atoms = atoms_one_by_one(weights, above=True)
         else:
-            atoms = connected_dots(self.epsilon, weights, deviation_of(weights), far=True)
+            atoms = connected_dots(self.epsilon, weights, deviation_of(weights))
             if weights.null_mass > 0.0:
                 null = [0.0], [math.log(weights.null_mass)], [weights.error]
                 columns = zip(atoms, null, strict=True)
                 atoms = Atoms(*(np.append(column, one) for column, one in columns))
-        return read_only_atoms(
-            *merged(with_omitted_mass(atoms, self.epsilon, _PRIVACY_BLANKET_OMITTED_MASS))
-        )
+        return read_only_atoms(*merged(with_omitted_mass(atoms, self.epsilon)))
 
 
 def _weights(loss: BlanketLoss) -> ReportWeights:
@@ -396,7 +445,7 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
         trials = _trials(blanket, loss.users - int(s[last]))
         sums = _sums(blanket, more + 1.0, trials)
         ratios, masses = _outermost(s[start : last + 1], mass[start : last + 1], loss.users)
-        common = (2.0 / more) * (1.0 + np.outer(ratios, sums.at / trials))
+        common = (2.0 / more) * (1.0 + np.outer(ratios, blanket.worth * sums.at / trials))
         difference = more * blanket.one * np.outer(masses, sums.mass)
         parts.append((np.full(common.size, s[start]), (common * difference).ravel(), difference))
         error = max(error, sums.error + ULP * (2.0 * (last - start) + 8.0))
@@ -405,7 +454,8 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
         for columns in zip(*parts, strict=True)
     )
     kept = np.maximum(common, difference) > _RAREST
-    null = (blanket.both * (more + 1.0) + blanket.neither) * mass[0] if first == 0 else 0.0
+    alike = blanket.both * (more + 1.0) + blanket.neither * blanket.worth
+    null = alike * mass[0] if first == 0 else 0.0
     error += ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
     return ReportWeights(totals[kept], common[kept], difference[kept], float(null), error)
 
@@ -452,6 +502,8 @@ class _Sums(NamedTuple):
 def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
     """Return the sum of R values ``odds``, 1 or 0, on a grid: between its points, split."""
     grid = _grid(blanket, odds, trials)
+    if grid.size == 1:
+        return _Sums(grid, np.ones(1), 0.0)
     gaps = np.diff(grid)
     first, mass = 0, np.ones(1)
     if blanket.both > 0.0:
@@ -473,6 +525,8 @@ def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
 
 def _grid(blanket: Blanket, odds: float, trials: int) -> Array:
     """Return points that all sums of R values lie between."""
+    if blanket.neither == 0.0:
+        return np.zeros(1)
     most = odds if blanket.both > 0.0 else 1.0
     kinds = range(trials + 1) if blanket.both > 0.0 else range(1)
     if blanket.both == 0.0 and trials < _MOST_POINTS:

@@ -86,6 +86,7 @@ def mass_kernels() -> None:
     normal_masses.log_masses(edges, np.full(edges.size, 1e-12), widths, np.full(widths.size, 1e-15))
     for trials, odds in ((0, 0.5), (40, 0.2), (1000, 3.0)):
         shuffled_reports.binomial(trials, odds)
+    shuffled_reports.up_to(3000, 700, 3.0, 200.0, 2500)
     totals = np.array([7.0, 40.0])
     cuts = np.tanh(0.5 * np.linspace(-2.0, 2.0, 9))
     shuffled_reports.clone_masses(totals, 0.3 * np.ones(2), np.array([0.1, 0.6]), cuts)

@@ -16,11 +16,12 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.conversions.by_losses import root_up
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Clipping, Gaussian
-from hockeystick.notions import GDP, ApproxDP
+from hockeystick.notions import GDP, ApproxDP, PureDP
 from hockeystick.numerics import decimal
 from hockeystick.numerics.rounding import OUTWARD_128
-from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, StrongerClonesLoss
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss
 from hockeystick.privacy_loss.local import LEAST_EPSILON, MOST_EPSILON
+from hockeystick.privacy_loss.shuffling import BlanketLoss, StrongerClonesLoss, blanket_of
 from hockeystick.results import Approximate, Certified, Quantity
 
 OPEN_DELTA: Final = Domain(
@@ -192,11 +193,10 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
 def _certified(local: float, users: int, quantity: Quantity, at: float) -> Certified:
     own = real("randomizer_epsilon", local, _LOCAL)
     size = count("users", users, _USERS)
-    above, below = (StrongerClonesLoss(own, 2, size, side) for side in (True, False))
-    terms = ((DominatedLoss(above, below), 1),)
+    above = BlanketLoss(blanket_of(PureDP(own), own, 1.0), own, size)
     ask = PRV().epsilon_of if quantity == "epsilon" else PRV().delta_of
     return Certified(
-        *ask(terms, at).ordered(),
+        *ask(((DominatedLoss(above, StrongerClonesLoss(own, 2, size)), 1),), at).ordered(),
         quantity=quantity,
         accountant="stronger clones",
         adjacency=Adjacency.REPLACE_ONE,

@@ -197,37 +197,39 @@ class ShuffledReports(Mechanism):
 
         |w| (1 + (e^epsilon_0 - 1) k/T)    and    |w| (1 + (e^epsilon_0 - 1) l/T).
 
-    For binary response, and for any epsilon_0-DP randomizer, it is the stronger clones' pair: with
-    ``tau = tanh(epsilon_0/2)``, ``T = 1 + Bin(n - 1, 1 - tau)`` and S the sum of T fair signs, that
-    of (S, T) with the densities ``1 + tau S/T`` and ``1 - tau S/T``:
+    For any epsilon_0-DP randomizer it is the stronger clones': with ``tau = tanh(epsilon_0/2)``,
+    ``T = 1 + Bin(n - 1, 1 - tau)`` and S the sum of T fair signs, that of (S, T) with the densities
+    ``1 + tau S/T`` and ``1 - tau S/T``:
 
         delta(epsilon) <= (1 + e^epsilon) E[(tau S/T - tanh(epsilon/2))_+].
 
     That is the pair ``(A + D, C - A + 1 - D)`` and ``(A + 1 - D, C - A + D)``: C others send one of
     the two reports of the one whose datum is replaced, A of them the first one, and D is a
-    randomized response.
+    randomized response. Where two reports are less than tau apart in total variation, fewer others
+    do, and some say both. Binary responses are known by their number alone, for any others.
 
     Guarantees:
-        An interval: the upper end is that of the blanket for ``RandomizedResponse`` and
-        ``UnaryEncoding``, and that of the stronger clones for every other epsilon_0-DP randomizer;
-        both hold for all data (``privacy_loss/shuffling.py`` and ``local.py`` have the proofs). The
-        lower end is that of concrete data: for ``RandomizedResponse``, all others hold one of the
-        two categories, or (of three or more) a third; for ``PureDP``, that of one of these with 2
-        or 3 categories. For any other randomizer, let p and q be the chances of a report, given the
-        two data, that its own loss exceeds a threshold: the number of these among reports whose
-        others all hold one of the two, ``Bin(n - 1, q)`` and one more with p or q (or p for q). It
-        is post-processing of each report by itself, and costs no more. For the symmetric
-        ``UnaryEncoding`` it may also be the number of some of the bits.
+        An interval: the upper end is that of the worst others for binary ``RandomizedResponse``,
+        and ``DiscreteLaplace`` of sensitivity 1, which tells as much; of the blanket for more
+        categories and ``UnaryEncoding``; and of the clones for every other epsilon_0-DP randomizer,
+        by its total variation. All hold for all data (``privacy_loss/shuffling.py`` and
+        ``local.py`` have the proofs). The lower end is that of concrete data: for
+        ``RandomizedResponse``, all others hold one of the two categories, or (of three or more) a
+        third; for ``PureDP``, that of one of these with 2 or 3 categories. For any other
+        randomizer, let p and q be the chances of a report, given the two data, that its own loss
+        exceeds a threshold: the number of these among reports whose others all hold one of the two,
+        ``Bin(n - 1, q)`` and one more with p or q (or p for q). It is post-processing of each
+        report by itself, and costs no more. For the symmetric ``UnaryEncoding`` it may also be the
+        number of some of the bits.
 
-        For ``RandomizedResponse`` with three categories or more, ``mu^2`` of the Gaussian limit of
-        many users, ``2 (e^epsilon_0 - 1)^2 / (e^epsilon_0 + K - 1) / n``, is the same at both ends:
-        at epsilon_0 = 1, delta 1e-6 and 10,000 users less than a part in 2,000 of epsilon is open.
-        Of two categories the clones' mu^2 is above that of any data, though next to epsilon =
-        epsilon_0, where only the event counts that all reports agree, their pair is attained. For
-        ``UnaryEncoding`` the ends differ: at epsilon_0 = 1, ``n mu^2`` of the blanket is .841, of
-        others that all hold a third category .641, the largest of all data in the limit, and of the
-        bits counted for the lower end .511. What is between them is not settled. Of Laplace noise
-        with epsilon_0 = .1 about 5 % of epsilon is open at 10,000 users, of large epsilon_0 more.
+        For ``RandomizedResponse`` both ends meet: of three categories or more ``mu^2`` of the
+        Gaussian limit of many users is ``2 (e^epsilon_0 - 1)^2 / (e^epsilon_0 + K - 1) / n``, of
+        two ``4 sinh(epsilon_0/2)^2 / n``; at epsilon_0 = 1, delta 1e-6 and 10,000 users less than a
+        part in 300 of epsilon is open. For ``UnaryEncoding`` at epsilon_0 = 1, ``n mu^2`` of the
+        blanket is .841, of others that all hold a third category .641, the largest of all data in
+        the limit, and of the bits counted for the lower end .511. What is between them is not
+        settled. Of Laplace noise with epsilon_0 = .1 about 4 % of epsilon is open at 10,000 users,
+        of large epsilon_0 more.
 
     Edge cases:
         One user's report is that of the randomizer itself. No amplification is credited beyond

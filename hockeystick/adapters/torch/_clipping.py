@@ -48,8 +48,8 @@ _CHECKPOINTS: Final[dict[str, Any]] = {
     "_checkpoint_without_reentrant_generator": lambda *_, **__: iter((None,)),
 }
 _BY_VALUES: Final = (
-    "the model or loss_fn decides by the values of a tensor (if, .item(), a packed sequence): "
-    "single gradients are taken of all examples at once; use torch.where, or masks"
+    "the model or loss_fn decides by the values of a tensor (if, .item(), a packed sequence), "
+    "which all examples share: use torch.where, or masks"
 )
 _NOT_TAKEN: Final = (
     "the model or loss_fn does what torch.func takes no single gradients of, such as an "
@@ -58,15 +58,12 @@ _NOT_TAKEN: Final = (
 _CACHED: Final = "private.step runs outside torch.nn.utils.parametrize.cached(): gradients get lost"
 _TAKEN_OUT: Final = (
     "loss_fn uses parameters of the model that were taken out of it before, whose gradient is "
-    "lost: read them from the model inside loss_fn, or detach() them"
+    "lost: read them inside loss_fn, or detach() them"
 )
 _READ_ONLY: Final = (
-    "free of buffers, weights and modules that its forward sets: they keep of examples what no "
-    "noise hides; set them between steps, or by eval() of the layer"
+    "free of buffers, weights and modules that its forward sets, which keep of examples what no "
+    "noise hides; set them between steps"
 )
-
-
-# Sums of clipped gradients, of each example or of whole batches.
 
 
 def clipped_sum(
@@ -131,35 +128,47 @@ def individual(
     if not chunk:
         none = {name: value.new_zeros((0, *value.shape)) for name, value in params.items()}
         return {n: one.sum(dim=0) if by_batch else Rows(one) for n, one in none.items()}, 0.0
-    of_one = partial(_loss(model, loss_fn, list(params), kept, layers), layers.probes)
-    each = partial(vmap, in_dims=(None, *(0 for _ in chunk)), randomness="different")
-
-    def of_all(*given: Any) -> Any:
-        losses, seen = each(of_one)(*given)
-        return losses.sum(), seen
-
-    taken = grad_and_value(of_all if by_batch else of_one, has_aux=True)
-    taken = taken if by_batch or alone else each(taken)
+    taken: Any = partial(_loss(model, loss_fn, list(params), kept, layers), layers.probes)
+    owners = {name.rpartition(".")[0] for name in params}
+    whole = by_batch or (layers.whole and owners <= {name for name, _ in layers.probes})
     alone = alone and not by_batch
+    count = () if alone or not whole else (len(trees.tree_leaves(chunk)[0]),)
+    probes = [one.expand(*count, *one.shape) for one in layers.probes.values()]
+    leaves = tuple(one.detach().requires_grad_(whole) for one in (*params.values(), *probes))
+    taken = taken if whole else grad_and_value(taken, has_aux=True)
+    if not alone:
+        axes = *(None for _ in params), *(0 if whole else None for _ in probes)
+        taken = vmap(taken, (axes, *(0 for _ in chunk)), randomness="different")
     given = trees.tree_map(itemgetter(0), chunk) if alone else chunk
-    leaves = (*params.values(), *layers.probes.values())
     try:
         with _untouched(model, loss_fn, params | kept):
-            found, (losses, seen) = taken(leaves, *given)
-            if losses.requires_grad:
-                own = [one for one in model.parameters() if one.requires_grad]
-                past = torch.autograd.grad(losses.sum(), own, allow_unused=True)
-                if any(one is not None for one in past):
-                    raise IncompatibleError(_TAKEN_OUT)
+            found, (losses, seen) = ([], taken(leaves, *given)) if whole else taken(leaves, *given)
+            unused = params if whole and not by_batch else ()
+            found = _passed_back(model, losses, leaves if whole else (), unused) or found
         if alone:
             found, seen = (list(map(_unsqueezed, several)) for several in (found, seen))
         found = list(map(in_single_precision, found))
         sums, probed = dict(zip(params, found, strict=False)), found[len(params) :]
-        parts = sums if by_batch else layers.parts(sums, probed, seen)
+        parts = sums if by_batch else layers.parts(sums, probed, [one.detach() for one in seen])
         return parts, losses.detach().sum()
     except LayerDiffersError as error:
         layers.drop(str(error))
     return individual(model, loss_fn, params, kept, chunk, layers, by_batch, alone)
+
+
+def _passed_back(model: Any, losses: Any, leaves: Examples, unused: Collection[str]) -> list[Any]:
+    """Return the gradient of the sum of losses; raise if parameters have one that should not."""
+    own = [one for one in model.parameters() if one.requires_grad]
+    found: Any = [None for _ in (*leaves, *own)]
+    if losses.requires_grad:
+        found = torch.autograd.grad(losses.sum(), (*leaves, *own), allow_unused=True)
+    if any(one is not None for one in found[len(leaves) :]):
+        raise IncompatibleError(_TAKEN_OUT)
+    used = [name for name, one in zip(unused, found, strict=False) if one is not None]
+    if used:
+        raise LayerDiffersError(used[0].rpartition(".")[0])
+    pairs = zip(found, leaves, strict=False)
+    return [leaf.new_zeros(()).expand_as(leaf) if one is None else one for one, leaf in pairs]
 
 
 def outputs_of(model: Any, params: Tensors, kept: Tensors, inputs: Any, size: int | None) -> Any:
@@ -201,11 +210,15 @@ def choose_layers(
     with again():
         rows, _ = individual(model, loss_fn, params, kept, first, layers)
     layers.choose(seen, params)
-    with again():
-        factored, _ = individual(model, loss_fn, params, kept, first, layers)
-    for name, row in rows.items():
-        if not are_alike(factored[name], row):
-            layers.drop(name.rpartition(".")[0])
+    for one_pass in (False,) if recurrent else (True, False):
+        layers.whole = one_pass
+        with again():
+            factored, _ = individual(model, loss_fn, params, kept, first, layers)
+        others = [name for name, row in rows.items() if not are_alike(factored[name], row)]
+        if not others:
+            return
+    for name in others:
+        layers.drop(name.rpartition(".")[0])
 
 
 def sensible(params: Tensors, layers: Layers) -> int:
@@ -216,7 +229,7 @@ def sensible(params: Tensors, layers: Layers) -> int:
 
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
-    """Return copies of the examples in blocks, which a forward may write to; one of no examples."""
+    """Return copies of the examples in blocks; one of no examples."""
     count = len(trees.tree_leaves(examples)[0]) if examples else 1
     for start in range(0, count, size or count):
         block = slice(start, start + (size or count))

@@ -6,8 +6,8 @@ t of a text, say. Its gradient by the weight is ``sum_t g_t a_t^T``, of squared 
 (Goodfellow 2015; Li, Tramer, Liang and Hashimoto 2022; Bu, Wang, Zha and Karypis 2023). Of an
 embedding ``a_t`` has a single one, at what is looked up.
 
-The gradients of the outputs are those by zeros that are added to them, in the same pass of the
-example alone in which all other gradients are taken: no example is in another one's factors.
+The gradients of the outputs are those by zeros that are added to them, in the pass of each example
+alone: no example is in another one's factors.
 """
 
 from __future__ import annotations
@@ -51,12 +51,10 @@ class Rows:
 
     @property
     def shape(self) -> Any:
-        """The parameter's shape."""
         return self.rows.shape[1:]
 
     @property
     def matrix(self) -> Any:
-        """The gradients of all entries, one example below the other."""
         return self.rows.reshape(len(self.rows), self.shape.numel())
 
     def lengths(self, limit: float) -> Any:
@@ -68,7 +66,6 @@ class Rows:
         return Rows(torch.where(which.unsqueeze(1), self.matrix, 0.0).view_as(self.rows))
 
     def summed(self, weights: Any) -> Any:
-        """Return the sum of all examples' gradients for each row of weights."""
         rows = self.matrix
         return (weights.to(rows.dtype) @ rows).view(-1, *self.shape)
 
@@ -87,7 +84,6 @@ class Outer:
 
     @classmethod
     def of(cls, inputs: Any, outputs: Any) -> Outer:
-        """Return the gradients of some inputs and gradients of outputs, of any length."""
         lengths = length(inputs), length(outputs)
         return cls(_unit(inputs, lengths[0]), _unit(outputs, lengths[1]), math.prod(lengths))
 
@@ -96,10 +92,7 @@ class Outer:
         return torch.Size((self.outputs.shape[2], self.inputs.shape[2]))
 
     def lengths(self, limit: float) -> Any:
-        """Return the lengths, or a little more where places nearly cancel.
-
-        It is infinite where a number of the gradient is, as in a row.
-        """
+        """Return no smaller lengths, and infinite ones where a number of the gradient is."""
         most = self.sizes.sum(dim=1)
         if self.sizes.shape[1] == 1:
             found = most
@@ -180,7 +173,6 @@ def _lengths(rows: Any, limit: float) -> Any:
 
 
 def length(rows: Any) -> Any:
-    """Return the length of each row, by squares in double precision."""
     return torch.linalg.vector_norm(rows, dim=-1, dtype=torch.float64)
 
 
@@ -195,7 +187,6 @@ def _kept(rows: Any, which: Any) -> Any:
 
 
 def _times(outputs: Any, weights: Any) -> Any:
-    """Return the rows of all places of all examples one below the other, times their weights."""
     return (outputs * weights.unsqueeze(2).to(outputs.dtype)).flatten(0, 1)
 
 
@@ -206,6 +197,7 @@ class Layers:
     def __init__(self, model: Any) -> None:
         self._named = dict(model.named_modules())
         self.probes: dict[Call, Any] = {}
+        self.whole = False  # whether one pass back finds the probes of all examples
 
     @contextmanager
     def watched(self, probes: Mapping[Call, Any] | None) -> Iterator[dict[Call, Any]]:
@@ -261,7 +253,6 @@ class Layers:
                 self.probes |= {call: torch.zeros_like(seen[call][1][0]) for call in calls}
 
     def drop(self, name: str) -> None:
-        """Take the gradients of a layer in rows."""
         self.probes = {call: one for call, one in self.probes.items() if call[0] != name}
 
     def entries(self, params: Tensors) -> int:
@@ -300,12 +291,10 @@ class Layers:
 
 
 def _places(calls: list[Any]) -> Any:
-    """Return the rows of all places of all calls, for each example."""
     return torch.cat([one.flatten(1, -2) for one in calls], dim=1)
 
 
 def inside(name: str, parameter: str) -> str:
-    """Return the name of a parameter of a module."""
     return f"{name}.{parameter}" if name else parameter
 
 
@@ -327,6 +316,5 @@ def _is_used(gradient: Any) -> bool:
 
 
 def are_alike(one: Part, other: Part) -> bool:
-    """Return whether the gradient of one example is the same by both ways."""
     found, expected = (part.summed(torch.ones(1, 1)) for part in (one, other))
     return bool(((found - expected).abs() <= _ALIKE * expected.abs().max()).all())

@@ -103,7 +103,6 @@ class Real:
         return lambda name, total, deviation: drawn(total.shape).mul_(deviation).add_(total)
 
     def state(self) -> dict[str, int]:
-        """Return what a later process needs to know of the noise, if anything."""
         return {}
 
     def check(self, steps: int, params: Tensors | None = None) -> None:

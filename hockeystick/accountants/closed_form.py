@@ -213,7 +213,7 @@ class BracketedProfile(ExactProfile):
 
 
 class AdaptiveUpperProfile(NamedTuple):
-    """Upper ends of the profile of runs that earlier outcomes choose; no lower ones, which are 0."""
+    """Upper ends of a profile of runs that earlier outcomes choose; lower ones are 0."""
 
     step: float
     upper: Array

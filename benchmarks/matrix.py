@@ -76,10 +76,14 @@ Training of ten epochs by batches of 100 of 10,000 examples, noise multiplier 1:
 
 Why rows are wider than 1 %:
 
-- samples of a fixed size: which three outputs cost most where earlier outcomes choose them is known
-  of Gaussian and some integer noise, answers and pure releases, not of other noise, sets of bits,
-  selections and mu-GDP: their upper end takes the most that any cost at each epsilon
+- samples of a fixed size: which three outputs cost most where earlier outcomes choose them is not
+  known of noise but the normal and some on integers, of sets of bits, selections and mu-GDP
 - with replacement: the upper end tells how often an example is in a batch that it is in
+- above threshold, sparse vector: the upper end gives the threshold's noise away at each query
+- zCDP and RDP releases: what many of them, each within its divergences, attain is not known
+- shuffled reports: all that the upper end knows is epsilon and the total variation of a report
+- shuffled batches: that they cost less than their noise alone is not proven where each is chosen
+  by those before it; the lower end is the largest sum of a batch (Chua et al. 2024)
 
 Why answers are refused:
 

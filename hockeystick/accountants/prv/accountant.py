@@ -21,7 +21,7 @@ from hockeystick.accountants.closed_form import (
     least_delta,
     least_epsilon,
 )
-from hockeystick.accountants.prv._window import Truncation
+from hockeystick.accountants.prv.discretise import Truncation
 from hockeystick.accountants.prv.lattice import LatticeTarget, is_atomic, refined
 from hockeystick.accountants.rdp import (
     RDP,

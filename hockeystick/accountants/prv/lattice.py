@@ -19,18 +19,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from hockeystick.accountants.base import Interval
-from hockeystick.accountants.prv._discretise import (
+from hockeystick.accountants.prv.discretise import (
+    NO_TRUNCATION,
+    CoarseLosses,
     LatticePoints,
     TiltedMasses,
+    Truncation,
+    coarsened,
     cover,
     dominated_masses,
     dominating_masses,
-)
-from hockeystick.accountants.prv._window import (
-    NO_TRUNCATION,
-    CoarseLosses,
-    Truncation,
-    coarsened,
     window,
 )
 from hockeystick.accountants.prv.sums import (

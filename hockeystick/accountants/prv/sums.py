@@ -35,7 +35,7 @@ from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._discretise import TiltedMasses
+    from hockeystick.accountants.prv.discretise import TiltedMasses
     from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss import CellLoss
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hockeystick.accountants.prv._discretise import (
+from hockeystick.accountants.prv.discretise import (
     TiltedMasses,
     cover,
     dominated_masses,

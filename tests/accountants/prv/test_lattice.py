@@ -10,13 +10,13 @@ from scipy.fft import irfft, next_fast_len, rfft
 import hockeystick as hs
 from hockeystick.accountants.base import composition_of
 from hockeystick.accountants.prv import sums
-from hockeystick.accountants.prv._discretise import (
+from hockeystick.accountants.prv.discretise import (
     TiltedMasses,
+    Truncation,
     cover,
     dominated_masses,
     dominating_masses,
 )
-from hockeystick.accountants.prv._window import Truncation
 from hockeystick.accountants.prv.lattice import compose, natural_step, parts_for
 from hockeystick.accountants.prv.sums import PointMasses, SparseSpectrum, composed_masses
 from hockeystick.accountants.rdp import rough_optimal_order

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.prv._discretise import TiltedMasses
-from hockeystick.accountants.prv._window import _coarsen, window
+from hockeystick.accountants.prv.discretise import TiltedMasses, _coarsen, window
 from hockeystick.accountants.prv.lattice import Bulk
 from hockeystick.accountants.prv.sums import (
     PointMasses,

@@ -64,6 +64,8 @@ _MOST_ATOMS: Final = 64
 _FINER: Final = 1.25
 _MOST_STEPS: Final = 256
 _MOST_LOSSES: Final = 16
+# The mass of the cells next to the end of a loss that have a point there.
+_HEAVY: Final = 0.25
 
 
 def natural_step(terms: Sequence[tuple[CellLoss, int]]) -> float | None:
@@ -104,12 +106,19 @@ def parts_for(
     step = _aligned(step, heavy)
     parts: list[Part] = []
     for (loss, count), (atoms, *_) in zip(terms, heavy, strict=True):
-        # A heavy cell next to the end then has half a cell to take from.
+        offset = float(atoms[0]) if atoms.size else 0.0
         end = next(filter(math.isfinite, (loss.infimum, loss.supremum)), 0.0)
-        offset = float(atoms[0]) if atoms.size else math.remainder(end, step)
+        if not atoms.size and _mass_near(loss, end, step) > _HEAVY:
+            # The cell next to the end then has half a cell to take from.
+            offset = math.remainder(end, step)
         value = truncation.cgf_estimate(loss, tilt).value
         parts.append((loss, cover(loss, offset, step, tilt, log_least, value), count))
     return parts
+
+
+def _mass_near(loss: CellLoss, end: float, step: float) -> float:
+    cells = loss.cells(np.array([-math.inf, end - step, end + step, math.inf]))
+    return float(np.exp(cells.log_p[1]))
 
 
 def _aligned(step: float, heavy: Sequence[tuple[Array, Array, int]]) -> float:

@@ -189,7 +189,7 @@ class SmoothProfile(ExactProfile):
 class BracketedProfile(ExactProfile):
     """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
 
-    loss: ProfileLoss | TwoOutcomesLoss | AdaptiveUpperProfile | RangeProfile | HitsProfile
+    loss: ProfileLoss | TwoOutcomesLoss | _AdaptiveUpperProfile | RangeProfile | HitsProfile
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         return self.loss.delta(epsilon, perturbation)
@@ -212,7 +212,7 @@ class BracketedProfile(ExactProfile):
         return mp.mpf(low if perturbation < 0 else high)
 
 
-class AdaptiveUpperProfile(NamedTuple):
+class _AdaptiveUpperProfile(NamedTuple):
     """Upper ends of a profile of runs that earlier outcomes choose; lower ones are 0."""
 
     step: float
@@ -565,7 +565,7 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
         return None if selected is None else BracketedProfile(selected)
     ends = adaptive_upper(loss.dominating, count) if loss.dominating is not loss else None
     if ends is not None:
-        return BracketedProfile(AdaptiveUpperProfile(*ends))
+        return BracketedProfile(_AdaptiveUpperProfile(*ends))
     if isinstance(loss, SampledGaussianLoss) and HitsProfile(loss, count).applies:
         return BracketedProfile(HitsProfile(loss, count))
     if count > 1:

@@ -1,12 +1,8 @@
 """Plugs into dp-accounting: its events as mechanisms, mechanisms as its events, an accountant.
 
 TensorFlow Privacy 0.9 and JAX Privacy 2 account for DP-SGD by such events. They name no neighbours:
-say which are meant (``plan.neighboring_relation``), or have add-remove. For batches of a fixed size
-they must be said. Where those libraries take an accountant, give them ``HockeystickAccountant``.
-
-What there is no proof for is refused with the reason: ``use_zcdp=True`` in a sample, JAX Privacy's
-truncated batches under ``REPLACE_SPECIAL``, and every event that dp-accounting 0.6 does not have,
-among them random allocation, which ``hs.DPSGD(sampling="random-allocation")`` says.
+say which are meant, or have add-remove; for batches of a fixed size they must be said. What there
+is no proof for, and every event that dp-accounting 0.6 does not have, is refused with the reason.
 """
 
 from __future__ import annotations
@@ -229,12 +225,10 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         self.account: Final = Accountant()
 
     def get_epsilon(self, target_delta: float) -> float:
-        """Return the upper end of epsilon at a delta in [0, 1]."""
         at = _validate.one("delta", target_delta)
         return float(self.account.epsilon(at, tolerance=self._tolerance).upper)
 
     def get_delta(self, target_epsilon: float) -> float:
-        """Return the upper end of delta at an epsilon in [0, inf]."""
         at = _validate.one("epsilon", target_epsilon)
         return float(self.account.delta(at, tolerance=self._tolerance).upper)
 
@@ -273,7 +267,6 @@ def _unnamed(event: dp_event.DpEvent) -> Mechanism:
 
 
 def _all_of(event: Any) -> Iterator[dp_event.DpEvent]:
-    """Yield an event and all that is inside."""
     yield event
     inner = getattr(event, "event", None)
     for one in getattr(event, "events", []) if inner is None else [inner]:
@@ -294,7 +287,6 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[tuple[dp_event.DpEve
 
 @singledispatch
 def _read(event: object, adjacency: Adjacency) -> Mechanism:
-    """Return the mechanism that an event describes under an adjacency."""
     if not isinstance(event, dp_event.DpEvent):
         raise ParameterError("event", event, "a DpEvent of dp_accounting")
     raise _refused(event, f"there is no mechanism for a {type(event).__name__}")
@@ -302,7 +294,6 @@ def _read(event: object, adjacency: Adjacency) -> Mechanism:
 
 @singledispatch
 def _write(mechanism: Mechanism, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return the event that describes a mechanism under an adjacency."""
     raise _refused(mechanism, "dp-accounting has no event for it")
 
 
@@ -338,7 +329,6 @@ def _(mechanism: Repeated, adjacency: Adjacency) -> dp_event.DpEvent:
 
 @_write.register
 def _(mechanism: PureDP, adjacency: Adjacency) -> dp_event.DpEvent:
-    """Return an event for the two ends; there is none for epsilon-DP in general."""
     if 0.0 < mechanism.epsilon < math.inf:
         raise _refused(mechanism, "dp-accounting has no event for it")
     return dp_event.NoOpDpEvent() if mechanism.epsilon == 0.0 else dp_event.NonPrivateDpEvent()

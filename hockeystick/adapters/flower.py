@@ -6,8 +6,7 @@ import logging
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import islice
@@ -213,8 +212,18 @@ class HockeystickAccountant:
     def _account(self, composed: _Events) -> hs.Accountant:
         made = hs.Accountant()
         for event, count in composed.items():
-            made.step(_as_mechanism(event, self.config, self._cohorts), count=count)
+            made.step(self._as_mechanism(event), count=count)
         return made
+
+    def _as_mechanism(self, event: GaussianPrivacyEvent) -> Mechanism:
+        drawn, clients = event.sample_size, event.population_size
+        if self.config.sampling_method is SamplingMethod.POISSON:
+            return PoissonSubsampled(Gaussian(event.noise_multiplier), Fraction(drawn, clients))
+        displaced = Gaussian(event.noise_multiplier / 2)
+        if self._cohorts is Cohorts.SEEN:
+            return displaced
+        adjacency = _ADJACENCY[self.config.neighboring_relation]
+        return FixedSizeSubsampled(displaced, drawn, clients, adjacency)
 
     def _checked(self, event: object, count: object) -> _Events:
         if not isinstance(event, GaussianPrivacyEvent):
@@ -241,19 +250,6 @@ class HockeystickAccountant:
                 raise ParameterError("compositions", entry, allowed) from error
             found += self._checked(event, count)
         return found
-
-
-def _as_mechanism(
-    event: GaussianPrivacyEvent, config: PrivacyConfig, cohorts: Cohorts
-) -> Mechanism:
-    drawn, clients = event.sample_size, event.population_size
-    if config.sampling_method is SamplingMethod.POISSON:
-        return PoissonSubsampled(Gaussian(event.noise_multiplier), Fraction(drawn, clients))
-    displaced = Gaussian(event.noise_multiplier / 2)
-    if cohorts is Cohorts.SEEN:
-        return displaced
-    adjacency = _ADJACENCY[config.neighboring_relation]
-    return FixedSizeSubsampled(displaced, drawn, clients, adjacency)
 
 
 def _to_json(config: PrivacyConfig) -> dict[str, object]:
@@ -332,7 +328,13 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         key: str | None = None,
         not_private: int | None = None,
     ) -> None:
-        self.plan: hs.federated.FedSDP = _checked(plan)
+        if not isinstance(plan, hs.federated.FedSDP):
+            raise ParameterError("plan", plan, "an hs.federated.FedSDP")
+        if plan.sampling != "poisson":
+            allowed = "'poisson': each client has its own coin"
+            raise ParameterError("sampling", plan.sampling, allowed)
+        _validate.real("noise_multiplier", plan.noise_multiplier, NOISE)
+        self.plan: hs.federated.FedSDP = plan
         self.clipping_norm: float = _validate.real("clipping_norm", clipping_norm, NORM)
         self.learning_rate: float = _validate.real("learning_rate", learning_rate, _ETA)
         counting = journal if ledger is None else ledger
@@ -407,10 +409,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         record = app.RecordDict({"arrays": arrays, "config": told})
         _LOG.info("configure_train: drew %d of %d clients", len(cohort.clients), len(nodes))
         return [
-            app.Message(
-                content=record, message_type=app.MessageType.TRAIN, dst_node_id=nodes[place]
-            )
-            for place in cohort.clients
+            app.Message(record, nodes[place], app.MessageType.TRAIN) for place in cohort.clients
         ]
 
     def aggregate_train(
@@ -448,15 +447,6 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def _check(self) -> None:
         if self.left == 0:
             raise refusal(self.plan, self.counted, self._limit, self._budget, "rounds")
-
-
-def _checked(plan: object) -> hs.federated.FedSDP:
-    if not isinstance(plan, hs.federated.FedSDP):
-        raise ParameterError("plan", plan, "an hs.federated.FedSDP")
-    if plan.sampling != "poisson":
-        raise ParameterError("sampling", plan.sampling, "'poisson': each client has its own coin")
-    _validate.real("noise_multiplier", plan.noise_multiplier, NOISE)
-    return plan
 
 
 @final
@@ -603,7 +593,7 @@ def train_locally(
     model.load_state_dict(records[0].to_torch_state_dict())
     _checks.forget(model)
     counting = replace(options.pop("counting", Counting()), journal=journal)
-    with _nothing_told():
+    try:
         private = make_private(model, optimizer, dataset, plan, counting=counting, **options)
         try:
             private.loader.account.check()  # which raises where no step is left
@@ -614,20 +604,13 @@ def train_locally(
         metrics = app.MetricRecord(
             {"num-examples": int(plan.examples or 1), "steps": private.steps}
         )
-    arrays = app.ArrayRecord(model.state_dict())
-    return app.Message(app.RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
-
-
-@contextmanager
-def _nothing_told() -> Iterator[None]:
-    """Keep what an error says, which Flower would send to the server, to this client's log."""
-    try:
-        yield
     except BudgetExhausted:
         raise
-    except Exception as error:
+    except Exception as error:  # what it says would be sent to the server
         _CLIENTS_LOG.exception("training on this client failed")
         raise IncompatibleError(
             f"training on this client failed, by {type(error).__name__}: what it says may show "
             "records, and is in this client's log only"
         ) from None
+    arrays = app.ArrayRecord(model.state_dict())
+    return app.Message(app.RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)

@@ -21,7 +21,7 @@ try:
     import torch
     from transformers import Trainer
 
-    from hockeystick.adapters.torch import Counting, Loading, make_private
+    from hockeystick.adapters.torch import Loading, make_private
     from hockeystick.adapters.torch._batches import Batch, without_rows
     from hockeystick.adapters.torch._own_loop import Batches
 except ModuleNotFoundError as _error:
@@ -52,9 +52,8 @@ class PrivateSteps:
             place of the trainer's batch size, epochs and steps.
         delta: Where the logged epsilon holds, in [0, 1].
         pad_to: As in ``Loading``: the length that texts are padded or cut to.
-        counting: Budget, checkpoint, journal and ledger.
-        **options: ``clipping``, ``arithmetic``, ``microbatch`` and ``not_private`` as for
-            ``make_private``, and the trainer's.
+        **options: ``clipping``, ``arithmetic``, ``microbatch``, ``counting`` and ``not_private`` as
+            for ``make_private``, and the trainer's.
 
     Raises:
         ParameterError: If the trainer's arguments accumulate gradients, smooth labels, or compute
@@ -64,18 +63,12 @@ class PrivateSteps:
     """
 
     def __init__(
-        self,
-        *given: Any,
-        plan: hs.DPSGD,
-        delta: float,
-        pad_to: int | None = None,
-        counting: Counting = Counting(),  # noqa: B008 - it is frozen
-        **options: Any,
+        self, *given: Any, plan: hs.DPSGD, delta: float, pad_to: int | None = None, **options: Any
     ) -> None:
         self.plan: hs.DPSGD = plan
         self.delta: float = _validate.one("delta", delta)
-        self._pad_to, self._counting = pad_to, counting
-        own = ("clipping", "arithmetic", "microbatch", "not_private")
+        self._pad_to = pad_to
+        own = ("clipping", "arithmetic", "microbatch", "counting", "not_private")
         self._how: dict[str, Any] = {name: options.pop(name) for name in own if name in options}
         self.private: Any = None  # until it trains
         super().__init__(*given, **options)
@@ -93,15 +86,8 @@ class PrivateSteps:
             pad_to=self._pad_to,
             num_workers=trainer.args.dataloader_num_workers,
         )
-        self.private = make_private(
-            trainer.model,
-            trainer.optimizer,
-            trainer.train_dataset,
-            self.plan,
-            loading=loading,
-            counting=self._counting,
-            **self._how,
-        )
+        given = trainer.model, trainer.optimizer, trainer.train_dataset, self.plan
+        self.private = make_private(*given, loading=loading, **self._how)
         return Batches(self.private, self._give)
 
     def _give(self, batch: Batch) -> Any:

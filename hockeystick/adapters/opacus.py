@@ -413,7 +413,7 @@ class _Loader(DataLoader):  # type: ignore[misc]  # torch may have no types
 
 @cache
 def _counting_finite(kind: Any) -> Any:
-    """Return a class of Opacus's optimizers that counts gradients without a finite length as 0.
+    """Return a class of Opacus's optimizers that counts records without a finite length as 0.
 
     An infinite or undefined one would be in the released sum, for all to see. As 0 it is a function
     of its record alone, no longer than the clipping norm, so that the sensitivity is what it was.
@@ -421,26 +421,21 @@ def _counting_finite(kind: Any) -> Any:
 
     class Finite(kind):  # type: ignore[misc]  # theirs has no types
         def clip_and_accumulate(self) -> None:
-            _drop_without_length([p for p in self.params if p.grad_sample is not None])
+            found = [p.grad_sample for p in self.params if p.grad_sample is not None]
+            pieces = [one if isinstance(one, list) else [one] for one in found]
+            for together in zip(*pieces, strict=True):
+                if not len(together[0]):
+                    continue
+                norms = [one.reshape(len(one), -1).norm(2, dim=-1) for one in together]
+                lengths = [one.to(together[0].device) for one in norms]
+                bad = ~torch.stack(lengths).sum(dim=0).isfinite()
+                with torch.no_grad():
+                    for one in together:
+                        one[bad.to(one.device)] = 0.0
             super().clip_and_accumulate()
 
     Finite.__name__ = Finite.__qualname__ = kind.__name__
     return Finite
-
-
-def _drop_without_length(parameters: list[Any]) -> None:
-    """Set to 0 all gradients, of all parameters, of the records of which one has no length."""
-    found = [p.grad_sample for p in parameters]
-    pieces = [one if isinstance(one, list) else [one] for one in found]
-    for together in zip(*pieces, strict=True):
-        if not len(together[0]):
-            continue
-        norms = [one.reshape(len(one), -1).norm(2, dim=-1) for one in together]
-        lengths = [one.to(together[0].device) for one in norms]
-        bad = ~torch.stack(lengths).sum(dim=0).isfinite()
-        with torch.no_grad():
-            for one in together:
-                one[bad.to(one.device)] = 0.0
 
 
 def _asked(

@@ -1,7 +1,4 @@
-"""Optuna's search for hyperparameters, charged as a whole before the first trial.
-
-Only the best trial is shown, of as many trials as the account allows.
-"""
+"""Optuna's search for hyperparameters, charged as a whole before the first trial."""
 
 from __future__ import annotations
 

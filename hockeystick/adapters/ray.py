@@ -55,7 +55,6 @@ class RayExecutor(Executor):
         self._ended = False
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Have a call made by a task of Ray's, and return its future."""
         with self._lock:
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")
@@ -92,21 +91,17 @@ class _TaskFuture(Future[Any]):
     def _settle(self, told: Future[Any]) -> None:
         if not self.set_running_or_notify_cancel():
             return
-        error = told.exception()
+        error: Any = told.exception()
         if error is None:
             self.set_result(told.result())
-        else:
-            self.set_exception(_raised(error))
+            return
+        cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
+        if isinstance(cause, BaseException):
+            cause.__cause__ = error
+            error = cause
+        self.set_exception(error)
 
 
 def _called(fn: Callable[..., _T], args: Sequence[Any], kwargs: Mapping[str, Any]) -> _T:
     """Call a function; one task for all of them, as Ray keeps each one that it is told of."""
     return fn(*args, **kwargs)
-
-
-def _raised(error: BaseException) -> BaseException:
-    cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else None
-    if not isinstance(cause, BaseException):
-        return error
-    cause.__cause__ = error
-    return cause

@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,14 +158,8 @@ def _split(model: Any, optimizer: Any, loader: Any) -> None:
         _train(model, optimizer, batches)
 
 
-def _theirs() -> Any:
-    return TheirEngine(accountant="hockeystick")
-
-
-def _adaptive() -> Any:
-    return PrivacyEngineAdaptiveClipping(accountant="hockeystick")
-
-
+_theirs = partial(TheirEngine, accountant="hockeystick")
+_adaptive = partial(PrivacyEngineAdaptiveClipping, accountant="hockeystick")
 NOT_USED = r"drawn and no optimizer\.step made of it"
 GHOST: dict[str, Any] = {"criterion": torch.nn.CrossEntropyLoss(), "grad_sample_mode": "ghost"}
 ADAPTIVE: dict[str, Any] = {
@@ -184,20 +179,10 @@ MISUSES: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
     "two ghosts": (PrivacyEngine, GHOST, _in_pairs, NOT_USED),
     "split by workers": (PrivacyEngine, {"workers": 1}, _split, "num_workers=0"),
     "shuffled": (PrivacyEngine, {"poisson_sampling": False}, _train, "poisson_sampling=False"),
-    "known noise": (
-        PrivacyEngine,
-        {"noise_generator": torch.Generator()},
-        _train,
-        "can subtract the noise",
-    ),
+    "known noise": (PrivacyEngine, {"noise_generator": torch.Generator()}, _train, "can subtract"),
     "adaptive": (PrivacyEngine, ADAPTIVE, _train, "adaptive clipping in Opacus"),
     # It asks for batches of more than ten times the noise multiplier.
-    "adaptive ghosts": (
-        _adaptive,
-        GHOST | {"noise_multiplier": 0.01},
-        _one_by_ghosts,
-        "adaptive clipping in Opacus",
-    ),
+    "adaptive ghosts": (_adaptive, GHOST | {"noise_multiplier": 0.01}, _one_by_ghosts, "adaptive"),
 }
 
 

@@ -1,7 +1,4 @@
-"""Private training with PyTorch, by the plan that is accounted for (``hockeystick[torch]``).
-
-``hs.DPSGD.from_loader`` reads the plan off a ``DataLoader``.
-"""
+"""Private training with PyTorch, by the plan that is accounted for (``hockeystick[torch]``)."""
 
 from hockeystick.adapters import missing
 

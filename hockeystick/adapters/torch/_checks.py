@@ -208,7 +208,6 @@ class Release:
                 )
 
     def note(self, model: Any, steps: int) -> None:
-        """Note how many steps of this loop the parameters have seen."""
         self.steps = steps
         for one in model.parameters() if steps else ():
             if one.requires_grad:

@@ -58,8 +58,22 @@ class Rows:
         return self.rows.reshape(len(self.rows), self.shape.numel())
 
     def lengths(self, limit: float) -> Any:
-        """Return each example's length in double precision, for sums of clipping norm ``limit``."""
-        return _lengths(self.matrix, limit)
+        """Return lengths in double precision, of blocks in the rows' own, for a clipping norm."""
+        rows = self.matrix
+        if limit < _TINY:
+            return length(rows)
+        width = rows.shape[1]
+        whole = width - width % _BLOCK
+        if whole == 0:
+            found = torch.linalg.vector_norm(rows, dim=-1).double()
+        else:
+            blocks = torch.linalg.vector_norm(rows[:, :whole].unflatten(1, (-1, _BLOCK)), dim=-1)
+            rest = torch.linalg.vector_norm(rows[:, whole:], dim=-1).unsqueeze(1)
+            found = length(torch.cat([blocks.double(), rest.double()], dim=1))
+        if not bool(torch.isfinite(found).all()):  # squares of 10^19 are infinite in single
+            largest = rows.abs().amax(dim=1).double().clamp(min=1.0)
+            found = largest * length(rows.double() / largest.unsqueeze(1))
+        return found
 
     def kept(self, which: Any) -> Rows:
         """Return the same with 0 in place of the examples that are not kept."""
@@ -152,24 +166,6 @@ class LookedUp:
 
 
 Part = Rows | Outer | LookedUp
-
-
-def _lengths(rows: Any, limit: float) -> Any:
-    """Return the length of each row in double precision, of blocks in the rows' own."""
-    if limit < _TINY:
-        return length(rows)
-    width = rows.shape[1]
-    whole = width - width % _BLOCK
-    if whole == 0:
-        found = torch.linalg.vector_norm(rows, dim=-1).double()
-    else:
-        blocks = torch.linalg.vector_norm(rows[:, :whole].unflatten(1, (-1, _BLOCK)), dim=-1)
-        rest = torch.linalg.vector_norm(rows[:, whole:], dim=-1).unsqueeze(1)
-        found = length(torch.cat([blocks.double(), rest.double()], dim=1))
-    if not bool(torch.isfinite(found).all()):  # squares of 10^19 are infinite in single precision
-        largest = rows.abs().amax(dim=1).double().clamp(min=1.0)
-        found = largest * length(rows.double() / largest.unsqueeze(1))
-    return found
 
 
 def length(rows: Any) -> Any:

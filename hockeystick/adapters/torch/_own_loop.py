@@ -117,7 +117,6 @@ class OwnLoop(nn.Module):  # type: ignore[misc]  # torch may have no types
         )
 
     def note(self, gradients: tuple[Any, ...]) -> None:
-        """Note the gradients of the outputs, once."""
         if self._gradients is not None:
             raise IncompatibleError(_NO_BACKWARD)
         self._gradients = gradients

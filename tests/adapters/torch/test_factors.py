@@ -74,6 +74,18 @@ def _mlp() -> Any:
     return nn.Sequential(nn.Linear(5, 8), nn.ReLU(), nn.Linear(8, CLASSES))
 
 
+def _hooked() -> Any:
+    """Return a model whose hook changes gradients where one pass back finds all examples'."""
+
+    def hook(layer: Any, given: Any, found: Any) -> None:
+        if found.requires_grad:
+            found.register_hook(lambda gradient: 3 * gradient)
+
+    model = _mlp()
+    model[1].register_forward_hook(hook)
+    return model
+
+
 def _penalised(outputs: Any, targets: Any) -> Any:
     return LOSS(outputs[0], targets) + 0.1 * outputs[1]
 
@@ -90,6 +102,7 @@ def _penalised(outputs: Any, targets: Any) -> Any:
         (lambda: _Text(tied=True), _texts, LOSS, {}, {"twice", "last"}),
         (_WithPenalty, _rows, _penalised, {}, {"last"}),
         (_Sloped, _rows, lambda outputs, targets: outputs.sum(), {}, set()),
+        (_hooked, _rows, LOSS, {}, {"0", "2"}),
     ],
 )
 def test_sums_are_those_of_rows(

@@ -334,14 +334,6 @@ def test_a_mechanism_without_an_event_is_refused_with_the_reason(
         to_event(mechanism, adjacency)
 
 
-def test_a_count_counts_the_runs_of_every_event() -> None:
-    response = Response(0.5, 2)
-    at_once = HockeystickAccountant(RELATION[REPLACE]).compose(response, 100)
-    nested = HockeystickAccountant(RELATION[REPLACE]).compose(Times(Times(response, 5), 4), 5)
-    assert at_once.get_epsilon(1e-5) == nested.get_epsilon(1e-5) > 50
-    assert at_once.ledger == nested.ledger
-
-
 def test_an_accountant_answers_with_the_upper_ends_of_its_plan() -> None:
     step = Poisson(0.01, Gaussian(1.1))
     accountant = HockeystickAccountant().compose(Both([step, Gaussian(20.0)]), 500)
@@ -420,15 +412,3 @@ def test_what_is_no_event_and_no_mechanism_is_refused_by_name() -> None:
             call()
     with pytest.raises(TypeError, match="DpEvent"):
         HockeystickAccountant().compose(hs.Gaussian(1))
-
-
-def test_their_calibration_finds_the_noise_that_ours_does() -> None:
-    noise = dpa.calibrate_dp_mechanism(
-        HockeystickAccountant,
-        lambda noise: Times(Poisson(256 / 60_000, Gaussian(noise)), 14_063),
-        target_epsilon=2.0,
-        target_delta=1e-5,
-    )
-    plan = hs.PoissonSubsampled(hs.Gaussian(noise), 256 / 60_000) ** 14_063
-    ours = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5)).value
-    assert ours <= noise < ours + 2e-6

@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -154,15 +153,6 @@ def test_an_answer_in_json_stands_for_its_plan(run: Run, tmp_path: Path) -> None
     assert run("check", str(path)).out.startswith(f"{path}: well-formed")
     wrong = run("epsilon", str(path), "examples=5").err
     assert wrong.startswith(f"hockeystick: {path}: dpsgd.batch_size must be at most")
-
-
-def test_a_group_moves_the_query_as_far_as_its_records_together(run: Run) -> None:
-    laplace = told(run, "delta", "Laplace(2)", "--epsilon", "1", "--group", "3")
-    assert laplace["lower"] <= 1 - math.exp((1 - 3 / 2) / 2) <= laplace["upper"]
-    gaussian, mu = told(run, "delta", "Gaussian(4)", "--epsilon", "1", "--group", "3"), 0.75
-    phi = NormalDist().cdf
-    truth = phi(mu / 2 - 1 / mu) - math.e * phi(-mu / 2 - 1 / mu)
-    assert gaussian["lower"] - 1e-12 <= truth <= gaussian["upper"] + 1e-12
 
 
 def test_an_answer_says_whom_it_is_for_and_can_be_verified(run: Run) -> None:

@@ -1,56 +1,15 @@
 """Figures of the literature on sampling, private averaging, last iterates and tuning."""
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import DominatedLoss, dominating_pair
+from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.selection.tuning import PoissonTuningLoss
-
-
-def ends(plan: hs.Mechanism) -> tuple[float, float]:
-    """Return mu of the Gaussian mechanisms below and above."""
-    loss = cast(Any, dominating_pair(plan).removing)
-    known = isinstance(loss, DominatedLoss)
-    return (loss.attained.mu, loss.dominating.mu) if known else (loss.mu, loss.mu)
-
-
-STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 1.0}
-# Variances 1/2 and 10, and 0.16 and 4, as standard deviations.
-HALF, TEN = math.sqrt(0.5), math.sqrt(10.0)
-
-
-@pytest.mark.parametrize(
-    ("graph", "mu"),
-    [
-        (hs.mechanisms.Graph.path(10), 0.640700647255927319247597087072),
-        (hs.mechanisms.Graph.cycle(10), 0.525056716344549408871826807746),
-    ],
-    ids=str,
-)
-def test_gopa_on_a_path_and_a_cycle(graph: hs.mechanisms.Graph, mu: float) -> None:
-    low, high = ends(hs.mechanisms.GOPA(HALF, TEN, graph))
-    assert low == pytest.approx(mu, rel=1e-13)
-    assert high == pytest.approx(mu, rel=1e-13)
-
-
-def test_the_walk_on_the_complete_graph() -> None:
-    # With p = 2/n. The count of Cyffers and Bellet 2022, p = 1/n, gives 3.862652581086e-3: there
-    # two contributions between which no observer sees the model are taken to have noise each.
-    with mp.workdps(30):
-        p = mp.mpf(2) / 100
-        terms = (p * (1 - p) ** (i - 1) * mp.exp(mp.mpf(24) / 100 / i) for i in range(1, 4000))
-        series = float(mp.log(mp.fsum(terms)) / 3)
-    assert series == pytest.approx(6.64257908043004446e-3, rel=1e-14, abs=0)
-    loss = dominating_pair(hs.mechanisms.TokenWalk(10.0, 100, **STEPS)).removing
-    assert isinstance(loss, DominatedLoss)
-    found = loss.cgf_bounds(3.0)
-    assert series <= (found.midpoint + found.radius) / 3 <= 1.03 * series
-    assert 3.862652581086e-3 < found.midpoint / 3 < 0.08
 
 
 def test_sampling_with_replacement_has_the_rate_and_the_profile_of_its_theorem() -> None:
@@ -66,39 +25,6 @@ def test_sampling_with_replacement_has_the_rate_and_the_profile_of_its_theorem()
 
 # Bok, Su and Altschuler 2024: images of norm 8 with a constant 1, clipped gradients of norm 5.
 SQUARE, NORM, STEP_SIZE = 65.0, 5.0, 0.05
-MNIST: dict[str, Any] = {
-    "examples": 60_000,
-    "batch_size": 1500,
-    "step_size": STEP_SIZE,
-    "smoothness": SQUARE / 2 + 0.004,
-}
-
-
-def run(strength: float, epochs: int) -> hs.Mechanism:
-    return hs.mechanisms.LastIterate(3.0, 40 * epochs, convexity=strength, **MNIST)
-
-
-@pytest.mark.parametrize(
-    ("strength", "epochs", "here", "renyi"),
-    [
-        (0.002, 50, 4.34, 5.82),
-        (0.002, 100, 5.60, 7.61),
-        (0.002, 200, 7.58, 9.88),
-        (0.004, 50, 4.32, 5.61),
-        (0.004, 100, 5.51, 7.00),
-        (0.004, 200, 7.09, 8.38),
-    ],
-)
-def test_logistic_regression_in_cycles_beside_renyi_divergences(
-    strength: float, epochs: int, here: float, renyi: float
-) -> None:
-    found = hs.epsilon(run(strength, epochs), 1e-5)
-    assert round(found.lower, 2) == round(found.upper, 2) == here
-    c, n = 1 - STEP_SIZE * strength, 40
-    rest = c ** (n - 2) * (1 - c**2) / (1 - c**n) ** 2 * (1 - c ** (n * (epochs - 1)))
-    known = hs.epsilon(hs.ZCDP((2 / 3) ** 2 / 2 * (1 + rest)), 1e-5).upper
-    assert round(known, 2) == renyi
-    assert found.upper < known < hs.epsilon(hs.Gaussian(1.5) ** epochs, 1e-5).lower
 
 
 def test_a_step_with_clipped_softmax_gradients_may_drive_models_apart() -> None:

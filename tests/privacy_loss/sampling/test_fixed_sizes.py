@@ -69,26 +69,6 @@ def covers(real: float, imag: float, error: float, truth: mpc) -> bool:
     return bool(abs(mp.exp(truth - mp.mpc(real, imag)) - 1) <= mp.expm1(error))
 
 
-@pytest.mark.parametrize(
-    ("rate", "noise", "order", "divergence"),
-    [
-        (0.01, 1.0, 2.0, 2.806392913427391081e-4),
-        (0.01, 1.0, 8.0, 1.25882771219992459e-3),
-        (0.01, 4.0, 8.0, 3.082261762888758295e-5),
-    ],
-)
-def test_the_renyi_divergence_has_its_known_values(
-    rate: float, noise: float, order: float, divergence: float
-) -> None:
-    loss = FixedSizeGaussianLoss(rate, noise)
-    assert loss.cgf_estimate(order - 1.0).value / (order - 1.0) == pytest.approx(
-        divergence, rel=1e-13
-    )
-    value, error = loss.cgf_bounds(order - 1.0)
-    assert abs(value / (order - 1.0) - divergence) <= error + 1e-16 * divergence
-    assert error < 1e-11 * value
-
-
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_kernel_and_its_twin_agree(loss: FixedSizeGaussianLoss) -> None:
     rule = loss.rule(2.0, 10.0, -36.0)

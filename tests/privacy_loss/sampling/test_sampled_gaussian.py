@@ -41,16 +41,6 @@ def test_the_cumulant_at_integer_orders_is_the_binomial_sum_within_its_error(
             assert found.radius <= 1e-8 * found.midpoint
 
 
-@pytest.mark.parametrize("p", [0.01, 0.6])
-def test_adding_loses_nothing_beyond_its_supremum(p: float) -> None:
-    loss = SampledGaussianLoss(p, 1.0, removing=False)
-    assert loss.supremum >= -math.log1p(-p)
-    assert loss.supremum == pytest.approx(-math.log1p(-p), rel=1e-14)
-    with mp.workdps(30):
-        assert loss.delta(mp.mpf(loss.supremum)) == 0
-        assert loss.delta(mp.mpf(loss.supremum) * (1 - mp.mpf(10) ** -3)) > 0
-
-
 def test_the_gaussian_line_is_its_closed_form_within_the_error() -> None:
     loss = GaussianLoss(1.1)
     values = loss.line(2.5, 0.75, 20)

@@ -9,22 +9,10 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.privacy_loss import CellLoss, PrivacyLoss, dominating_pair
+from hockeystick.privacy_loss import PrivacyLoss, dominating_pair
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss
-from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.selection.sparse_vector import renyi_bound
 from hockeystick.privacy_loss.selection.threshold_attacks import nearly_largest, revealing_queries
-
-
-def profile(loss: CellLoss, epsilon: float) -> float:
-    """Return delta from fine cells, an atom or a cell at a time."""
-    low = max(loss.infimum, -40.0)
-    high = min(loss.supremum, 40.0)
-    edges = np.concatenate(([-math.inf], np.linspace(low, high, 40_001), [math.inf]))
-    masses, atoms = loss.cells(edges), loss.atoms()
-    log_p = np.concatenate((masses.log_p, atoms.log_p))
-    log_q = np.concatenate((masses.log_q, atoms.log_p - atoms.loss))
-    return float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0.0).sum())
 
 
 def loss_of(mechanism: hs.Mechanism) -> PrivacyLoss:
@@ -32,25 +20,6 @@ def loss_of(mechanism: hs.Mechanism) -> PrivacyLoss:
     assert removing is adding
     assert removing is not None
     return removing
-
-
-def bound_of(mechanism: hs.Mechanism) -> CellLoss:
-    loss = loss_of(mechanism)
-    assert isinstance(loss, DominatedLoss)
-    return loss.dominating
-
-
-@pytest.mark.parametrize("scales", [(2.0, 4.0), (0.8, 0.9)], ids=str)
-def test_the_largest_loss_is_the_classical_one_and_runs_come_near_it(
-    scales: tuple[float, float],
-) -> None:
-    threshold, query = scales
-    bound = bound_of(hs.mechanisms.AboveThreshold(threshold, query))
-    classical = 1 / threshold + 2 / query
-    assert classical <= bound.supremum <= classical * (1 + 4e-15)
-    assert bound_of(
-        hs.mechanisms.AboveThreshold(threshold, query, monotone=True)
-    ).supremum == pytest.approx(1 / threshold + 1 / query, rel=4e-15)
 
 
 # Delta of some queries by quadrature over the threshold's noise: (epsilon, delta).
@@ -152,20 +121,3 @@ def test_the_bound_is_the_convex_envelope_of_both(
     assert (steps <= slope[1:] * np.diff(grid) * (1 + 1e-9)).all()
     assert bound[0] == pytest.approx(min(first[0], second[0]), rel=1e-9) or loss.left_tangent == 0.0
     assert bound[-1] == pytest.approx(min(first[-1], second[-1]), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("threshold", "query"),
-    [("laplace", "laplace"), ("gaussian", "laplace"), ("gaussian", "gaussian")],
-)
-def test_a_known_threshold_leaves_the_queries_alone(threshold: str, query: str) -> None:
-    alone = hs.mechanisms.AboveThreshold(
-        math.inf, 4.0, threshold_noise=threshold, query_noise=query, queries=3
-    )
-    bound = bound_of(alone)
-    if query == "gaussian":
-        # Releasing three noisy answers costs 3/16 at the order 2.
-        assert bound.cgf_bounds(1.0).midpoint < 3 / 16
-    else:
-        assert profile(bound, 0.0) <= math.tanh(0.25) * (1 + 1e-9)
-        assert bound.supremum == pytest.approx(0.5, rel=1e-14)

@@ -219,6 +219,7 @@ class _AdaptiveUpperProfile(NamedTuple):
     upper: Array
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:
+        """Return the end of delta that a perturbation of 1 or -1 asks for."""
         from hockeystick.numerics.multiprecision import mp
 
         if perturbation < 0:

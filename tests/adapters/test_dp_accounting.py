@@ -346,13 +346,8 @@ def test_an_accountant_answers_with_the_upper_ends_of_its_plan() -> None:
     assert HockeystickAccountant().compose(accountant.ledger).account.plan == plan
 
 
-# Read, and written otherwise: what DPQueries, capped batches and several trees are.
+# Read, and written otherwise: what capped batches and several trees are.
 BUILT: list[tuple[Any, Adjacency, hs.Mechanism]] = [
-    (
-        Both([Times(Poisson(0.1, Both([Gaussian(3.0), Gaussian(4.0)])), 9), Gaussian(5.0)]),
-        ADD,
-        hs.PoissonSubsampled(hs.Gaussian(2.4), 0.1) ** 9 @ hs.Gaussian(5),
-    ),
     (
         Truncated(1000, 0.1, 150, 3.0),
         REPLACE,

@@ -154,8 +154,6 @@ def test_a_planted_bug_is_named(bug: str) -> None:
 
 
 _ORDER = np.random.default_rng(3)
-
-
 _ONE_ORDER = np.random.default_rng(3).permutation(EXAMPLES)
 
 

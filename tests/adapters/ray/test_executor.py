@@ -41,6 +41,7 @@ class FaultError(Exception):
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
     # Two clusters at once, of two processes of tests, would keep tasks of each other waiting.
+    paths = str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")
     lock = Path(tempfile.gettempdir()) / "hockeystick-tests-ray.lock"
     with lock.open("w") as held, warnings.catch_warnings():
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -53,15 +54,11 @@ def cluster() -> Iterator[None]:
             logging_level="ERROR",
             object_store_memory=100 * 2**20,
             # Workers unpickle what this file defines.
-            runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(_paths())}},
+            runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(paths)}},
         )
         yield
         ray.shutdown()
         gc.collect()
-
-
-def _paths() -> list[str]:
-    return [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
 
 
 @pytest.fixture

@@ -165,15 +165,6 @@ def test_terms_that_are_none_are_refused_by_name(name: str, budget: Any, options
         hs.calibration.Filter(OF_AN_ORDER, expected=hs.Gaussian(0.0))
 
 
-def test_another_adjacency_is_refused() -> None:
-    spending = hs.calibration.Filter(hs.ZCDP(1.0))
-    spending.step(SAMPLED)
-    other = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01, adjacency="replace-one")
-    for ask in (spending.step, spending.fits):
-        with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
-            ask(other)
-
-
 @pytest.mark.parametrize(
     ("budget", "step"),
     [

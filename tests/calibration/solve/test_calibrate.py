@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -143,24 +142,11 @@ def test_risks_are_probabilities(value: float) -> None:
             make()
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
-    [
-        (
-            lambda: hs.calibration.TruePositiveRate(0.5, fpr=0.7),
-            "rate must be at least fpr, which is 0.7: a",
-        ),
-        (
-            lambda: hs.calibration.Reconstruction(0.1, baseline=0.2),
-            "probability must be at least baseline, wh",
-        ),
-    ],
-)
-def test_a_risk_below_that_of_a_blind_guess_is_no_target(
-    make: Callable[[], object], told: str
-) -> None:
-    with pytest.raises(hs.errors.ParameterError, match=f"^{told}"):
-        make()
+def test_a_risk_below_that_of_a_blind_guess_is_no_target() -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^rate must be at least fpr, which is 0"):
+        hs.calibration.TruePositiveRate(0.5, fpr=0.7)
+    with pytest.raises(hs.errors.ParameterError, match=r"^probability must be at least baseline"):
+        hs.calibration.Reconstruction(0.1, baseline=0.2)
 
 
 HARDLY_ANY = hs.ApproxDP(1e-9, 1e-5)

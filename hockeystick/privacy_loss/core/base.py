@@ -85,29 +85,8 @@ class PrivacyLoss(ABC):
 
     A loss is a frozen value and does not depend on the number of runs. Losses with more than K on
     the real axis derive from ``CellLoss`` (interval masses), ``AnalyticLoss`` (K on vertical
-    contours), ``ProfiledLoss`` (a closed-form privacy profile), or several. What not all have, is
-    None, or the loss itself, elsewhere:
-
-        exact_supremum          noise of bounded loss, responses     epsilon at delta 0, exactly
-        least_supremum          outcomes, trade-off functions        epsilon at delta 0, from below
-        largest_order           guarantees, bounds by runs           orders of divergences
-        breakpoints             Renyi curves, bounds by runs         orders of divergences
-        cgf_upper               mixtures, samples, integer noise     K beyond all cells
-        infinity_mass, finite   no noise, unequal supports           split off from delta
-        constant, without_...   no noise, unequal supports           added to epsilon
-        opposite                what one direction tells of both     pairs; fewer directions
-        expanded                compositions, sequences of noise     parts one by one
-        attained                all but guarantees and bounds        lower ends
-        attained_in_samples     selections                           lower ends of samples
-        also_attained           allocations, selections              lower ends in closed form
-        dominating              losses between two others            upper ends in closed form
-        analytic                losses with quadrature               contours
-        closed_form_profile     one run of most noise                closed forms
-        proven_profile          (sampled) Gaussians, Laplace         trade-offs, tables of delta
-        clt_mu_squared          all                                  central limits, guesses
-        dominating_mu_squared   Gaussians and their mixtures         zCDP
-        zcdp_line, zcdp_rho     bounded losses, Gaussians            zCDP
-        cumulants, moments      losses with cells, Gaussians         Edgeworth, Berry-Esseen
+    contours), ``ProfiledLoss`` (a closed-form privacy profile), or several. What not all have is
+    None, or the loss itself, elsewhere.
     """
 
     __slots__ = ()
@@ -453,6 +432,11 @@ class Masses(NamedTuple):
     log_p: Array
     log_q: Array
     error: Array
+
+    @classmethod
+    def of(cls, p: tuple[Array, Array], q: tuple[Array, Array]) -> Masses:
+        """Return masses of which either has an error of its own."""
+        return cls(p[0], q[0], np.maximum(p[1], q[1]))
 
 
 class Atoms(NamedTuple):

@@ -1,9 +1,7 @@
 """Losses whose distribution is known: masses in cells, and atoms. K and moments from these.
 
-Proven bounds of ``M(c) = E_P[e^(c L)]`` from the masses of a loss in cells.
-
-As ``E_P[e^-L] = 1``, ``M - 1`` is a mean of positive terms, so that small losses keep their
-relative precision: with ``e2(x) = e^x - 1 - x``
+Of ``M(c) = E_P[e^(c L)]``, as ``E_P[e^-L] = 1``, ``M - 1`` is a mean of positive terms, so that
+small losses keep their relative precision: with ``e2(x) = e^x - 1 - x``
 
     M(c) - 1 = E_P[psi(L)],    psi(l) = e2(c l) + c e2(-l).
 

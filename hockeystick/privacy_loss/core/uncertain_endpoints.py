@@ -80,10 +80,8 @@ def cut_edges(edges: UncertainEdges, end: float) -> UncertainEdges:
     cut = beyond[:-1] | beyond[1:]
     width = np.where(cut, np.diff(at), edges.width)
     edge_error = error[:-1] + error[1:]
-    unsure = (
-        np.where(edge_error <= ENDPOINT_TOLERANCE * end, 0.0, edge_error) / np.maximum(width, _TINY)
-        + ULP
-    )
+    counted = np.where(edge_error <= ENDPOINT_TOLERANCE * end, 0.0, edge_error)
+    unsure = counted / np.maximum(width, _TINY) + ULP
     return UncertainEdges(at, error, width, np.where(cut, unsure, edges.width_error))
 
 
@@ -206,9 +204,8 @@ def _tail(near: Array, far: Array, shift: Array, far_shift: Array) -> tuple[Arra
     sure = shift <= 0.1 * np.minimum(1.0, far - near)
     moved = np.where(sure, 1.2 * (near + shift + 1.0) * shift / kept, math.inf)
     inner = np.maximum(far - far_shift, near)
-    sliver = (
-        0.8 * np.minimum(far_shift, _MILLS) * np.exp(-0.5 * (inner - near) * (inner + near)) / rest
-    )
+    fall = np.exp(-0.5 * (inner - near) * (inner + near))
+    sliver = 0.8 * np.minimum(far_shift, _MILLS) * fall / rest
     sliver = np.where(np.isinf(far), 0.0, sliver)
     return value, round_off + moved + _of_share(sliver)
 

@@ -1,9 +1,8 @@
 """The loss of sinh-normal noise: a density, with a profile in closed form.
 
-Moments of the loss of sinh-normal noise: a trapezoid sum whose error is proven.
-
-With S(u) the logarithm of ``sqrt(pi / q) e^-K(0)`` times the geometric mean of the two densities,
-``q = rho A^2``, ``v = 1/(2A)`` and the odd loss l,
+*Moments* are a trapezoid sum whose error is proven. With S(u) the logarithm of
+``sqrt(pi / q) e^-K(0)`` times the geometric mean of the two densities, ``q = rho A^2``,
+``v = 1/(2A)`` and the odd loss l,
 
     M(c) - 1 = 4 sqrt(q/pi) Int_0^inf exp(S(u)) sinh((c+1) l/2) sinh(c l/2) du,
     S(u) = -q (sinh(u)^2 cosh(2v) + sinh(v)^2) + ln(1 + sinh(u)^2 + sinh(v)^2) / 2,
@@ -22,9 +21,8 @@ times what q cos(2d) in place of q makes on the axis, whose integral is at most 
 with it M rise with rho where the loss is increasing, as it is for ``q cos(2d) >= 1/2``. That bounds
 the error of the trapezoid sum (Trefethen and Weideman 2014, theorem 5.1).
 
-The privacy loss of sinh-normal noise as a curve, and its inverse, in floats with proven errors.
-
-With ``v = 1/(2A)`` and ``k = rho A^2 sinh(2v)`` the loss at the output ``1/2 + A u`` is
+*The loss as a curve*, and its inverse, are in floats with proven errors. With ``v = 1/(2A)`` and
+``k = rho A^2 sinh(2v)`` the loss at the output ``1/2 + A u`` is
 
     l(u) = k sinh(2u) - ln(cosh(u + v) / cosh(u - v)),
 

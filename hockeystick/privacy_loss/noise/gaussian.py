@@ -218,6 +218,7 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
 
     @property
     def mu(self) -> float:
+        """The distance of neighbouring means, in units of the noise."""
         return mu_of(self.noise_multiplier)
 
     @property

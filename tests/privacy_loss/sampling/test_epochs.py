@@ -52,7 +52,7 @@ def log_phi(at: Any) -> Any:
 def test_masses_of_the_largest_sum_are_within_their_errors(
     noise: float, steps: int, shifts: Shifts
 ) -> None:
-    edges, _ = _edges(steps, *(shift / noise for shift in shifts), False)
+    edges, _ = _edges(steps, shifts.under_p / noise, shifts.under_q / noise, False)
     for shift in shifts:
         log_p, error = _masses(_curve(edges, steps, shift / noise, False))
         chosen = np.unique(np.linspace(0, log_p.size - 1, 7).astype(int))

@@ -1,7 +1,6 @@
 """Losses of decentralised averaging and training.
 
-The largest diagonal entry of ``(I + r Lap)^-1`` for a graph's Laplacian, between proven ends.
-
+The first needs the largest diagonal entry of ``(I + r Lap)^-1`` for a graph's Laplacian.
 With B the edges' incidence matrix, ``Lap = B B^T``, and M = I + r Lap, two variational principles
 bound an entry ``h_v = (M^-1)_vv`` by whatever potentials x and flows f one puts in:
 
@@ -166,11 +165,6 @@ class _Network:
     def size(self) -> int:
         return len(self.degrees)
 
-    @property
-    def columns(self) -> int:
-        """How many right-hand sides to solve for at a time."""
-        return max(min(_COLUMNS, _HELD // max(len(self.heads), self.size)), 1)
-
 
 def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
     """Return proven ends of the largest entry.
@@ -193,7 +187,7 @@ def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
 
 
 def _bounds(network: _Network, ratio: _Ratio, parties: Whole, steps: int) -> tuple[Array, Array]:
-    width = network.columns
+    width = max(min(_COLUMNS, _HELD // max(len(network.heads), network.size)), 1)
     blocks = [parties[start : start + width] for start in range(0, len(parties), width)]
     found = [
         _ends(network, ratio, block, *_potentials(network, ratio, block, steps)) for block in blocks
@@ -211,9 +205,8 @@ def _potentials(
     where the graph spreads fast. Both are returned apart: next to the shares, small differences
     would lose their digits.
     """
-    shares = np.where(
-        network.parts[:, None] == network.parts[parties], 1.0 / network.members[parties], 0.0
-    )
+    together = network.parts[:, None] == network.parts[parties]
+    shares = np.where(together, 1.0 / network.members[parties], 0.0)
     columns = np.arange(len(parties))
     residual = -shares
     residual[parties, columns] += 1.0
@@ -275,16 +268,13 @@ def _squares(columns: Array) -> Array:
 def _(mechanism: GOPA) -> DominatingPair:
     if edge := edge_pair(mechanism.noise_multiplier, LEAST_NOISE):
         return edge
-    noise, (graph, colluders) = (
-        decimal(mechanism.noise_multiplier),
-        (mechanism.graph, mechanism.colluders),
-    )
+    noise, hidden = decimal(mechanism.noise_multiplier), (mechanism.graph, mechanism.colluders)
     # The largest ``s^2 (Sg^-1)_vv``.
     if mechanism.pairwise_multiplier == math.inf:
-        least = most = infinite_exposure(graph, colluders)
+        least = most = infinite_exposure(*hidden)
     else:
         ratio = (decimal(mechanism.pairwise_multiplier) / noise) ** 2
-        least, most = exposure(graph, colluders, ratio)
+        least, most = exposure(*hidden, ratio)
     return dominated_pair(*(GaussianLoss(noise / square_root(end)) for end in (most, least)))
 
 
@@ -301,11 +291,8 @@ def _(mechanism: GossipAveraging) -> DominatingPair:
         return edge
     noise = decimal(mechanism.noise_multiplier)
     above = GaussianLoss(noise / square_root(most))
-    if least == most:
-        return DominatingPair(above, above)
-    if least == 0:
-        return dominated_pair(above, None)
-    return dominated_pair(above, GaussianLoss(noise / (square_root(least) * _DOWN)))
+    below = GaussianLoss(noise / (square_root(least) * _DOWN)) if least else None
+    return dominated_pair(above, above if least == most else below)
 
 
 def _squared_projection(mechanism: GossipAveraging) -> tuple[Fraction, Fraction]:
@@ -356,9 +343,8 @@ def _(mechanism: TokenWalk) -> DominatingPair:
         return edge
     noise = decimal(mechanism.noise_multiplier) / change(mechanism.adjacency)
     if mechanism.distance is not None:
-        return dominated_pair(
-            _covered(noise, mechanism.distance), _covered(noise, mechanism.parties - 1)
-        )
+        steps = mechanism.distance, mechanism.parties - 1
+        return dominated_pair(*(_covered(noise, number) for number in steps))
     walk = _Walk(mechanism.parties, cast(int, mechanism.observers))
     return dominated_pair(cast(CellLoss, _above(noise, walk)), _below(noise, walk))
 

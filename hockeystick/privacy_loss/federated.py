@@ -1,11 +1,9 @@
 """Losses of federated rounds.
 
-The loss of the sum of what several runs of a sampled Gaussian release.
-
-Whoever sees all outputs can add them up, so that the sum never tells more, and a pair that some
-data attain in each run gives one that they attain in all: a lower bound by data processing. The
-record of n runs at the rate p, noise multiplier z, is drawn k ~ Binomial(n, p) times, and the sum
-divided by sqrt(n) is
+*The sum of several runs of a sampled Gaussian.* Whoever sees all outputs can add them up, so that
+the sum never tells more, and a pair that some data attain in each run gives one that they attain in
+all: a lower bound by data processing. The record of n runs at the rate p, noise multiplier z, is
+drawn k ~ Binomial(n, p) times, and the sum divided by sqrt(n) is
 
     sum_k Pr[k] N(k / (z sqrt(n)), 1)    against N(0, 1),
 
@@ -13,11 +11,9 @@ or against its mirror image where the record is replaced. Where the noise is lar
 the runs are all but linear in their outputs and the sum tells nearly as much as they do. Fewer
 draws tell less (Kahane's inequality, as in ``sampling/poisson.py``): rare counts are moved down.
 
-The pair of losses of several runs that share a coin which an adversary sees.
-
-With probability p, the same in both data sets, the output is that of a composition of pairs,
-otherwise it tells nothing, and which it was is seen. So the moment ``E_P[e^(c L)]`` is
-``1 - p + p e^(K(c))``, K that of the composition.
+*Several runs that share a coin which an adversary sees.* With probability p, the same in both data
+sets, the output is that of a composition of pairs, otherwise it tells nothing, and which it was is
+seen. So the moment ``E_P[e^(c L)]`` is ``1 - p + p e^(K(c))``, K that of the composition.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Losses of noise on streams: balls in bins, matrix factorizations and trees.
 
-The pair of losses of balls-in-bins samples with correlated noise, between two allocations.
-
-An example whose bin is r contributes ``u_j``, ``|u_j| <= 1``, to the rounds ``j = r mod b``, chosen
-by the outputs before row j. Let ``a_r(i) = sum_j C_ij u_j / z`` over these rounds up to i: what it
-moves row i by, in units of the noise. Relative to Q, and up to a bijection that takes away what the
-other examples add, row i multiplies the likelihood ratio of bin r by
+*Balls in bins*, with correlated noise, are between two allocations. An example whose bin is r
+contributes ``u_j``, ``|u_j| <= 1``, to the rounds ``j = r mod b``, chosen by the outputs before row
+j. Let ``a_r(i) = sum_j C_ij u_j / z`` over these rounds up to i: what it moves row i by, in units
+of the noise. Relative to Q, and up to a bijection that takes away what the other examples add, row
+i multiplies the likelihood ratio of bin r by
 
     L_r(i) = exp(<a_r(i), xi_i> - |a_r(i)|^2/2),    xi_i ~ N(0, I),
 
@@ -60,7 +59,7 @@ from hockeystick.privacy_loss.core.base import (
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.composition import NoiselessLoss
+from hockeystick.privacy_loss.core.composition import edge_pair
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss, dominated_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -94,10 +93,8 @@ class Allocation(NamedTuple):
 @dominating_pair.register
 def _(mechanism: BallsInBins) -> DominatingPair:
     noise = mechanism.noise_multiplier
-    if math.isinf(noise) or not any(mechanism.coefficients[: mechanism.rounds]):
-        return DominatingPair(None, None)
-    if noise == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    if edge := edge_pair(noise if any(mechanism.coefficients[: mechanism.rounds]) else math.inf):
+        return edge
     products = _Products(mechanism)
     above = products.above()
     below = max(products.below(), key=lambda one: one.chi_square(noise), default=None)
@@ -142,10 +139,6 @@ class _Products:
         # Sums of rounded products of rounded sums, none of them negative; ones are exact.
         self.error = 0.0 if self.bands == 1 else (3.0 * self.rounds + 16.0) * ULP
 
-    def most(self) -> float:
-        """Return the largest square of a mean, rounded up."""
-        return float(self.mean @ self.mean) * (1.0 + self.error)
-
     def least(self, distance: int) -> float:
         """Return the least product of two means at a distance, rounded down."""
         count = max(self.rounds - self.bins + 1, 0)
@@ -157,11 +150,12 @@ class _Products:
         Every so many bins are a class: the last of them and the first one in the next epoch must
         be p diagonals apart as well.
         """
+        most = float(self.mean @ self.mean) * (1.0 + self.error)
         for spacing in range(self.bands, self.bins):
             over = (self.bins - 1) % spacing + 1
             if self.rounds <= self.bins or over >= self.bands:
-                return Allocation(self.bins // spacing, self.most(), self.scale)
-        return Allocation(1, self.most(), self.scale)
+                return Allocation(self.bins // spacing, most, self.scale)
+        return Allocation(1, most, self.scale)
 
     def below(self) -> list[Allocation]:
         """Return allocations with no larger products, of blocks of bins as one."""
@@ -189,10 +183,8 @@ def encoder_pair(noise_multiplier: float, least: Fraction, most: Fraction) -> Do
 
     Where no float tells these apart, they are those of the larger one.
     """
-    if most == 0 or noise_multiplier == math.inf:
-        return DominatingPair(None, None)
-    if noise_multiplier == 0.0:
-        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
+    if edge := edge_pair(noise_multiplier if most else math.inf):
+        return edge
     noise = decimal(noise_multiplier)
     least = most if most - least <= most * _ROUNDED else least
     return dominated_pair(*(GaussianLoss(noise / square_root(end)) for end in (most, least)))

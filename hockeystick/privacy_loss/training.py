@@ -1,11 +1,10 @@
 """Losses of training that releases its last iterate, or clips batches as wholes.
 
-The last iterate of noisy gradient descent on batches drawn at random, of a fixed size.
-
-Steps are as in ``bounds/shifted_interpolation.py``, on a batch of b of n records, all equally
-likely and drawn afresh, the same under X and X' but for the record that differs, which is in it
-with probability ``p = b/n``. In units of the gradient bound two records are at most 2 apart, the
-two versions of one at most u.
+*The last iterate*, on batches drawn at random, of a fixed size. Steps are as in
+``bounds/shifted_interpolation.py``, on a batch of b of n records, all equally likely and drawn
+afresh, the same under X and X' but for the record that differs, which is in it with probability
+``p = b/n``. In units of the gradient bound two records are at most 2 apart, the two versions of one
+at most u.
 
 **Theorem.** Let ``z_t`` be the distance that the runs may have after t of T steps,
 ``u (1 + c + ... + c^(t-1))``, or d if projections keep them within it. Then X_T is no easier to
@@ -47,10 +46,9 @@ References:
     Choquette-Choo, Ganesh, Steinke and Thakurta, "Privacy Amplification for Matrix Mechanisms",
     ICLR 2024, for mixtures of Gaussians that move less.
 
-The pair of losses of sums of batches that are clipped as a whole.
-
-The example that differs moves its batch's sum by at most 2C: the pair of half the noise dominates.
-The loss of data of a given size depends on the probability that the batch holds another example.
+*Sums of batches that are clipped as a whole.* The example that differs moves its batch's sum by at
+most 2C: the pair of half the noise dominates. The loss of data of a given size depends on the
+probability that the batch holds another example.
 """
 
 from __future__ import annotations
@@ -216,9 +214,8 @@ class SampledIterates:
         hits = np.clip(np.rint(mean + around), 1, last).astype(np.int64)
         last = np.broadcast_to(last, hits.shape)
         chance = betainc(hits, last - hits + 1.0, float(self.rate)) * _CHANCE_LESS
-        place = np.argmax(
-            _epsilon(chance, hits * self.change * self._kept(last.astype(np.float64)))
-        )
+        mu = hits * self.change * self._kept(last.astype(np.float64))
+        place = np.argmax(_epsilon(chance, mu))
         exact = Fraction(math.floor(float(chance.flat[place]) * _GRID), _GRID)
         if not exact:
             return self.rate, 1, 1
@@ -261,18 +258,16 @@ def _epsilon(chance: Array, mu: Array) -> Array:
 def _(mechanism: LastIterate) -> DominatingPair:
     if mechanism.steps == 0:
         return DominatingPair(None, None)
-    edge = edge_pair(mechanism.noise_multiplier, LEAST_NOISE)
-    if edge is not None and mechanism.noise_multiplier == 0.0 and mechanism.rate < 1:
+    if mechanism.noise_multiplier == 0.0 and mechanism.rate < 1:
         raise NoAnalysisError("random batches without noise are not analysed")
-    if edge is not None:
+    if edge := edge_pair(mechanism.noise_multiplier, LEAST_NOISE):
         return edge
     if mechanism.batches == FIXED_SIZE and mechanism.rate < 1:
         return _on_samples(mechanism)
     cycle = _cycle(mechanism)
-    above = GaussianLoss(cycle.noise_lower())
     projected = cycle.across is not None
     below = None if projected or _alternates(mechanism) else GaussianLoss(cycle.noise_attained())
-    return dominated_pair(above, below)
+    return dominated_pair(GaussianLoss(cycle.noise_lower()), below)
 
 
 def _cycle(mechanism: LastIterate) -> LastOfCycle:
@@ -360,39 +355,26 @@ def _(mechanism: BatchClipped) -> DominatingPair:
     alone = dominating_pair(inner)
     if examples == 1 and mechanism.adjacency is Adjacency.ZERO_OUT:
         return alone
-    noise = _noise_of(inner)
+    noise = cast(Gaussian, inner.inner).noise_multiplier
     twice = dominating_pair(replace(inner, inner=Gaussian(noise / 2.0)))
-    if isinstance(inner, RandomAllocation):
-        single = inner.participations == inner.steps
-    else:
-        single = inner.rate == 1
-    if (single and examples > 1) or noise in (0.0, math.inf) or None in (*twice, *alone):
-        return twice
-    lonely = _probability_alone(inner, examples)
-    ways = zip((True, False), twice, alone, strict=True)
-    return DominatingPair(
-        *(
-            DominatedLoss(
-                cast(CellLoss, cast(PrivacyLoss, above).dominating),
-                _attained_by_data(
-                    inner, cast(PrivacyLoss, above), cast(PrivacyLoss, below), lonely, way
-                ),
-            )
-            for way, above, below in ways
-        )
-    )
-
-
-def _noise_of(inner: PoissonSubsampled | RandomAllocation) -> float:
-    return cast(Gaussian, inner.inner).noise_multiplier
-
-
-def _probability_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) -> Fraction:
-    """Return the chance that a given batch holds none of the other examples, rounded up."""
     if isinstance(inner, RandomAllocation):
         rate = Fraction(inner.participations, inner.steps)
     else:
         rate = decimal(inner.rate)
+    if (rate == 1 and examples > 1) or noise in (0.0, math.inf) or None in (*twice, *alone):
+        return twice
+    lonely = _probability_alone(rate, examples)
+    ways = zip((True, False), twice, alone, strict=True)
+    found = []
+    for way, *losses in ways:
+        above, below = cast(list[PrivacyLoss], losses)
+        attained = _attained_by_data(inner, above, below, lonely, way)
+        found.append(DominatedLoss(cast(CellLoss, above.dominating), attained))
+    return DominatingPair(*found)
+
+
+def _probability_alone(rate: Fraction, examples: int) -> Fraction:
+    """Return the chance that a given batch holds none of the other examples, rounded up."""
     if examples == 1:
         return Fraction(1)
     with working_digits(_DIGITS):
@@ -417,7 +399,7 @@ def _attained_by_data(
             return least
         found = ContaminatedLoss(together, some_empty)
         return found if least is None else costliest([found, least])
-    noise = _noise_of(inner)
+    noise = cast(Gaussian, inner.inner).noise_multiplier
     if 1 - lonely < _LEAST or not _REACH[0] <= noise <= _REACH[1]:
         return alone.attained
     # Mirrored, the example's end of the ball is 0, an empty batch at C and one of others at 2C;

@@ -454,6 +454,11 @@ class Masses(NamedTuple):
     log_q: Array
     error: Array
 
+    @classmethod
+    def of(cls, p: tuple[Array, Array], q: tuple[Array, Array]) -> Masses:
+        """Return masses of which either has an error of its own."""
+        return cls(p[0], q[0], np.maximum(p[1], q[1]))
+
 
 class Atoms(NamedTuple):
     """The atoms of a loss, ascending, with ``ln P`` of each.

@@ -1,9 +1,7 @@
 """Losses whose distribution is known: masses in cells, and atoms. K and moments from these.
 
-Proven bounds of ``M(c) = E_P[e^(c L)]`` from the masses of a loss in cells.
-
-As ``E_P[e^-L] = 1``, ``M - 1`` is a mean of positive terms, so that small losses keep their
-relative precision: with ``e2(x) = e^x - 1 - x``
+Of ``M(c) = E_P[e^(c L)]``, as ``E_P[e^-L] = 1``, ``M - 1`` is a mean of positive terms, so that
+small losses keep their relative precision: with ``e2(x) = e^x - 1 - x``
 
     M(c) - 1 = E_P[psi(L)],    psi(l) = e2(c l) + c e2(-l).
 
@@ -26,7 +24,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,13 +152,8 @@ class CellLoss(PrivacyLoss):
         zero = atoms.log_p[atoms.loss == 0.0] + atoms.error[atoms.loss == 0.0]
         zero_mass = math.fsum(math.exp(one) for one in zero.tolist())
         slack = 2.0 * float(atoms.error[atoms.loss == 0.0].sum()) + 8.0 * ULP
-        widened = Cells(
-            cells.low - self.endpoint_tolerance,
-            cells.high + self.endpoint_tolerance,
-            cells.log_p,
-            cells.log_q,
-            cells.error,
-        )
+        off = self.endpoint_tolerance
+        widened = cells._replace(low=cells.low - off, high=cells.high + off)
         atom_cells = Cells(
             atoms.loss - unsure,
             atoms.loss + unsure,
@@ -168,16 +161,11 @@ class CellLoss(PrivacyLoss):
             atoms.log_p - atoms.loss,
             atoms.error + unsure + 2.0 * ULP * (abs(atoms.log_p) + abs(atoms.loss)),
         )
-        at_zero = (
-            (max(zero_mass * (1.0 - slack), 0.0), zero_mass) if zero_mass > 0.0 else (0.0, 0.0)
-        )
+        least = max(zero_mass * (1.0 - slack), 0.0)
+        at_zero = (least, zero_mass) if zero_mass > 0.0 else (0.0, 0.0)
         above, below = (_side(widened, atom_cells, sign) for sign in (1.0, -1.0))
-        return of_signed_cells(
-            above,
-            below,
-            _tail_bound(outer, self.sixth_moment_upper, bool(atoms.loss.size)),
-            at_zero,
-        )
+        beyond = _tail_bound(outer, self.sixth_moment_upper, bool(atoms.loss.size))
+        return of_signed_cells(above, below, beyond, at_zero)
 
     @property
     def sixth_moment_upper(self) -> float:
@@ -205,6 +193,10 @@ class UnboundedLoss(CellLoss):
     infimum: ClassVar[float] = -math.inf
 
 
+# A bound of K at any order; None where there is no other than by cells.
+Upper: TypeAlias = Callable[[float], float] | None
+
+
 class Cells(NamedTuple):
     """Cells, ascending: their ends, log masses under P and Q, and the error of these."""
 
@@ -215,7 +207,7 @@ class Cells(NamedTuple):
     error: Array
 
     def chosen(self, which: Any) -> Cells:
-        """Return some of the cells."""
+        """Return some of them."""
         return Cells(*(column[which] for column in self))
 
 
@@ -318,12 +310,20 @@ def _outer_masses(loss: CellLoss, low: float, high: float) -> OuterMasses:
 @lru_cache(maxsize=64)
 def merged_points(loss: CellLoss) -> tuple[Array, Array]:
     """Return the loss discretised, each cell merged at ``ln(p/q)``: losses and ``ln P``."""
-    (cells, outer), atoms = _initial_cells(loss), loss.atoms()
-    kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
-    if not kept.log_p.size + atoms.loss.size:
-        return np.array([outer.high]), np.zeros(1)
+    cells, outer = _initial_cells(loss)
+    losses, log_p, _ = _merged(loss, cells)
+    return (losses, log_p) if losses.size else (np.array([outer.high]), np.zeros(1))
+
+
+def _merged(loss: CellLoss, cells: Cells) -> tuple[Array, Array, Array]:
+    """Return the losses of atoms and of merged cells, ``ln P`` and ``ln Q``."""
+    kept, atoms = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf)), loss.atoms()
     mean = np.clip(kept.log_p - kept.log_q, kept.low, kept.high)
-    return np.concatenate((atoms.loss, mean)), np.concatenate((atoms.log_p, kept.log_p))
+    return (
+        np.concatenate((atoms.loss, mean)),
+        np.concatenate((atoms.log_p, kept.log_p)),
+        np.concatenate((atoms.log_p - atoms.loss, kept.log_q)),
+    )
 
 
 def cgf_estimate(loss: CellLoss, c: float) -> CGFEstimate:
@@ -344,7 +344,7 @@ def cgf_estimate(loss: CellLoss, c: float) -> CGFEstimate:
     return CGFEstimate(value, slope, float((weight * (mean - slope) ** 2).sum()))
 
 
-def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None = None) -> Ball:
+def cgf_bounds(loss: CellLoss, c: float, upper: Upper) -> Ball:
     """Return K by its lower bound (Jensen) and its upper bound (connect the dots).
 
     The gap is about 1e-7 of K. ``upper`` bounds K at any order: a loss without a supremum needs
@@ -362,13 +362,11 @@ def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None 
 
 
 @lru_cache(maxsize=256)
-def _bounds(
-    loss: CellLoss, c: float, upper: Callable[[float], float] | None
-) -> tuple[float, float]:
+def _bounds(loss: CellLoss, c: float, upper: Upper) -> tuple[float, float]:
     (cells, outer), atoms = _initial_cells(loss), loss.atoms()
     points = _atom_contributions(atoms.loss, atoms.log_p, atoms.error, c)
     cell_ends = _contributions(loss, cells, c)
-    above = _tail_contribution(loss, outer, c, upper)
+    above = _log_tail_moment(loss, c, outer.high_p, upper)
     for _ in range(_EXTENSIONS):
         if above <= max(log_sum(cell_ends[0]), points[0]) + math.log(_NEGLIGIBLE_GAP):
             break
@@ -376,7 +374,7 @@ def _bounds(
             break
         cells, outer = _extended(loss, cells, outer)
         cell_ends = _contributions(loss, cells, c)
-        above = _tail_contribution(loss, outer, c, upper)
+        above = _log_tail_moment(loss, c, outer.high_p, upper)
     for _ in range(_ROUNDS):
         low, high = cell_ends
         total = log_sum(low)
@@ -384,7 +382,10 @@ def _bounds(
             break
         cells = _refined(loss, cells, _numbers_of_parts(low, high, max(total, points[0])))
         cell_ends = _contributions(loss, cells, c)
-    missing = _unlisted_contribution(loss, c, upper) if atoms.loss.size else -math.inf
+    missing = -math.inf
+    if atoms.loss.size:
+        unlisted = _log_tail_moment(loss, c, _LOG_UNLISTED_MASS, upper)
+        missing = log_add(unlisted, math.log(c) + _LOG_UNLISTED_MASS)
     below = math.log(c) + outer.low_q
     low_end = log_add(log_sum(cell_ends[0]), points[0])
     high_end = log_add(log_sum(cell_ends[1]), points[1], above, below, missing)
@@ -443,28 +444,10 @@ def _round_off(values: Array, value: Array, log_p: Array, c: float) -> Array:
     return np.asarray(ULP * (8.0 * (1.0 + c) * np.abs(values) + 8.0 * size + 4.0 * size_p + 64.0))
 
 
-def _tail_contribution(
-    loss: CellLoss, outer: OuterMasses, c: float, upper: Callable[[float], float] | None
-) -> float:
-    """Return the logarithm of an upper bound of ``E_P[psi(L)]`` above all cells."""
-    if outer.high_p == -math.inf:
-        return -math.inf
-    return _log_tail_moment(loss, c, outer.high_p, upper)
-
-
-def _unlisted_contribution(
-    loss: CellLoss, c: float, upper: Callable[[float], float] | None
-) -> float:
-    """Return the logarithm of an upper bound of ``E_P[psi(L)]`` over unlisted atoms."""
-    return log_add(
-        _log_tail_moment(loss, c, _LOG_UNLISTED_MASS, upper), math.log(c) + _LOG_UNLISTED_MASS
-    )
-
-
-def _log_tail_moment(
-    loss: CellLoss, c: float, log_p: float, upper: Callable[[float], float] | None
-) -> float:
+def _log_tail_moment(loss: CellLoss, c: float, log_p: float, upper: Upper) -> float:
     """Return a bound of ``ln E_P[e^(c L); A]``, L >= 0, by ``ln P(A)``: trivial, or Hoelder."""
+    if log_p == -math.inf:
+        return -math.inf
     found = log_p + c * max(loss.supremum, 0.0)
     if upper is not None and found > _LOG_LEAST_MASS:
         powers = ((1.0 - 1.0 / r) * log_p + upper(r * c) / r for r in _POWERS)
@@ -522,13 +505,7 @@ def _refined(loss: CellLoss, cells: Cells, numbers: NDArray[np.int64]) -> Cells:
 
 def signed_parts(loss: CellLoss) -> tuple[SignedPart, SignedPart, float]:
     """Return the positive losses, the negative ones and the mass at 0, of the discretised loss."""
-    cells, _ = _moment_cells(loss)
-    atoms = loss.atoms()
-    kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
-    mean = np.clip(kept.log_p - kept.log_q, kept.low, kept.high)
-    losses = np.concatenate((atoms.loss, mean))
-    log_p = np.concatenate((atoms.log_p, kept.log_p))
-    log_q = np.concatenate((atoms.log_p - atoms.loss, kept.log_q))
+    losses, log_p, log_q = _merged(loss, _moment_cells(loss)[0])
     with np.errstate(under="ignore"):
         p, q = np.exp(log_p), np.exp(log_q)
     above, below = losses > 0.0, losses < 0.0
@@ -565,12 +542,9 @@ def _side(widened: Cells, atom_cells: Cells, sign: float) -> SignedCells:
     )
     sizes = (low, high) if sign > 0.0 else (-high, -low)
     size = Range(np.maximum(sizes[0], 0.0), sizes[1])
-    return SignedCells(size, _masses(log_p, error), _masses(log_q, error))
-
-
-def _masses(log_mass: Array, error: Array) -> Range:
     with np.errstate(under="ignore"):
-        return Range(np.exp(log_mass - error), np.exp(log_mass + error))
+        masses = (Range(np.exp(one - error), np.exp(one + error)) for one in (log_p, log_q))
+        return SignedCells(size, *masses)
 
 
 def log_psi(loss: Array, c: float) -> Array:

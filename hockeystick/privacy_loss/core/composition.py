@@ -183,12 +183,10 @@ class Composition:
     @property
     def analytic(self) -> tuple[Lines, ...]:
         """The directions, where all losses have contours; else nothing."""
-        directions = self.directions
-        for terms in directions:
-            for loss, _ in terms:
-                if not isinstance(loss, AnalyticLoss) or loss.out_of_range:
-                    return ()
-        return cast(tuple[Lines, ...], directions)
+        losses = (loss for terms in self.directions for loss, _ in terms)
+        if all(isinstance(loss, AnalyticLoss) and not loss.out_of_range for loss in losses):
+            return cast(tuple[Lines, ...], self.directions)
+        return ()
 
     @property
     def anywhere(self) -> Composition:
@@ -394,16 +392,10 @@ def least_largest_loss(terms: Terms) -> float:
 
 def _exact_suprema(terms: Terms) -> tuple[FloatAndDecimal, Terms]:
     """Return the sum of the suprema that are known exactly, and the other terms."""
-    binary = decimal = Fraction(0)
-    others = []
-    for loss, count in terms:
-        known = loss.exact_supremum
-        if known is None:
-            others.append((loss, count))
-        else:
-            binary += known.binary * count
-            decimal += known.decimal * count
-    return FloatAndDecimal(binary, decimal), tuple(others)
+    each = [(loss.exact_supremum, loss, count) for loss, count in terms]
+    known = [(one, count) for one, _, count in each if one is not None]
+    sums = (sum((one[side] * count for one, count in known), Fraction(0)) for side in (0, 1))
+    return FloatAndDecimal(*sums), tuple((loss, count) for one, loss, count in each if one is None)
 
 
 def attained(terms: Terms) -> Terms:

@@ -256,14 +256,12 @@ class ObservedMixtureLoss(DensityLoss):
         return max(known, default=Fraction(0)) if len(known) == len(squares) else None
 
     def atoms(self) -> Atoms:
-        columns = [
-            Atoms(
-                one.loss, one.log_p + math.log(weight), one.error + _weight_error(weight, one.log_p)
-            )
-            for weight, one in ((weight, _atoms(loss)) for weight, loss in self.components)
-        ]
-        loss, log_p, error = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-        return merged(Atoms(loss, log_p, error))
+        columns = []
+        for weight, loss in self.components:
+            one = loss.atoms() if loss else Atoms(np.zeros(1), np.zeros(1), np.zeros(1))
+            error = one.error + _weight_error(weight, one.log_p)
+            columns.append((one.loss, one.log_p + math.log(weight), error))
+        return merged(Atoms(*map(np.concatenate, zip(*columns, strict=True))))
 
     def cells(self, edges: Array) -> Masses:
         known = [(weight, loss) for weight, loss in self.components if loss]
@@ -325,8 +323,9 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
         if not (weight == 0 or _SMALLEST_WEIGHT <= weight <= 1):
             raise ParameterError("weight", weight, f"0, or a number from {_SMALLEST_WEIGHT:g} to 1")
         if weight > 0:
-            weights[loss] = _sum_of_weights(weights[loss], weight) if loss in weights else weight
-    total = math.fsum(float(weight) for weight in weights.values())
+            # A float and a fraction make a float.
+            weights[loss] = weights[loss] + weight if loss in weights else weight
+    total = math.fsum(weights.values())
     if not abs(total - 1.0) <= 4.0 * ULP * (1.0 + len(weights)):
         raise ParameterError("weights", total, "numbers that add up to 1")
     known = tuple((weight, loss) for loss, weight in weights.items())
@@ -356,15 +355,6 @@ def _perfect_profile(epsilon: mpf, perturbation: int = 0) -> mpf:
 _ZERO: Final = CGFEstimate(0.0, 0.0, 0.0)
 
 
-def _sum_of_weights(first: Weight, second: Weight) -> Weight:
-    exact = isinstance(first, Fraction) and isinstance(second, Fraction)
-    return first + second if exact else float(first) + float(second)
-
-
-def _atoms(loss: CellLoss | None) -> Atoms:
-    return loss.atoms() if loss else Atoms(np.zeros(1), np.zeros(1), np.zeros(1))
-
-
 def _weight_error(weight: Weight, log_mass: Array) -> Array:
     """Return the error of ``ln w + ln m`` by the weight, its logarithm and the sum, not by m."""
     size = np.where(np.isfinite(log_mass), np.abs(log_mass), 0.0)
@@ -377,17 +367,13 @@ def _weighted_sum(
     if not known:
         none = np.full(edges - 1, -math.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
-    parts = [(weight, masses) for (weight, _), masses in zip(known, found, strict=True)]
     sides = []
-    for masses in ([part.log_p for _, part in parts], [part.log_q for _, part in parts]):
-        logs = [math.log(weight) + one for (weight, _), one in zip(parts, masses, strict=True)]
-        errors = [
-            part.error + _weight_error(weight, one)
-            for (weight, part), one in zip(parts, masses, strict=True)
-        ]
+    for side in (0, 1):
+        parts = [(w, one[side], one.error) for (w, _), one in zip(known, found, strict=True)]
+        logs = [math.log(weight) + log for weight, log, _ in parts]
+        errors = [error + _weight_error(weight, log) for weight, log, error in parts]
         sides.append(log_sum(np.array(logs), np.array(errors)))
-    (log_p, error_p), (log_q, error_q) = sides
-    return Masses(log_p, log_q, np.maximum(error_p, error_q))
+    return Masses.of(*sides)
 
 
 def merged(atoms: Atoms) -> Atoms:

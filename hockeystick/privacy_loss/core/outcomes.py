@@ -188,18 +188,14 @@ class PartlyInfiniteLoss(PrivacyLoss):
 def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
     """Return the losses of the pairs (Q, P) and (P, Q) of distributions over outcomes."""
     common = [(p, q) for p, q in outcomes.decimal if p > 0 and q > 0]
-    merged_masses: list[tuple[Fraction, Fraction]] = []
+    masses: list[tuple[Fraction, Fraction]] = []
     for p, q in sorted(common, key=lambda one: one[0] / one[1]):
-        if merged_masses and merged_masses[-1][0] * q == p * merged_masses[-1][1]:
-            first, second = merged_masses.pop()
-            merged_masses.append((p + first, q + second))
+        if masses and masses[-1][0] * q == p * masses[-1][1]:
+            first, second = masses.pop()
+            masses.append((p + first, q + second))
         else:
-            merged_masses.append((p, q))
-    adding = (
-        OutcomesLoss(tuple(merged_masses), outcomes.relative_error)
-        if len(merged_masses) > 1
-        else None
-    )
+            masses.append((p, q))
+    adding = OutcomesLoss(tuple(masses), outcomes.relative_error) if len(masses) > 1 else None
     removing = adding.opposite if adding else None
     return DominatingPair(_partly(removing, outcomes.inverse()), _partly(adding, outcomes))
 
@@ -207,20 +203,14 @@ def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
 def _partly(
     common: OutcomesLoss | None, outcomes: Outcomes
 ) -> OutcomesLoss | PartlyInfiniteLoss | None:
-    infinity_mass = FloatAndDecimal(
-        *(_infinity_mass(masses) for masses in (outcomes.binary, outcomes.decimal))
-    )
+    infinity_mass = FloatAndDecimal(*map(_infinity_mass, (outcomes.binary, outcomes.decimal)))
     other_mass = _infinity_mass(outcomes.inverse().decimal)
     if infinity_mass == NO_INFINITY_MASS and other_mass == 0:
         return common
     if infinity_mass.decimal == 1:
         return PartlyInfiniteLoss(None, infinity_mass, Fraction(1), 0.0)
-    return PartlyInfiniteLoss(
-        common,
-        infinity_mass,
-        (1 - infinity_mass.decimal) / (1 - other_mass),
-        outcomes.relative_error,
-    )
+    ratio = (1 - infinity_mass.decimal) / (1 - other_mass)
+    return PartlyInfiniteLoss(common, infinity_mass, ratio, outcomes.relative_error)
 
 
 def _infinity_mass(masses: Masses) -> Fraction:

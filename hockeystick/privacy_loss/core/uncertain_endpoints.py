@@ -80,10 +80,8 @@ def cut_edges(edges: UncertainEdges, end: float) -> UncertainEdges:
     cut = beyond[:-1] | beyond[1:]
     width = np.where(cut, np.diff(at), edges.width)
     edge_error = error[:-1] + error[1:]
-    unsure = (
-        np.where(edge_error <= ENDPOINT_TOLERANCE * end, 0.0, edge_error) / np.maximum(width, _TINY)
-        + ULP
-    )
+    counted = np.where(edge_error <= ENDPOINT_TOLERANCE * end, 0.0, edge_error)
+    unsure = counted / np.maximum(width, _TINY) + ULP
     return UncertainEdges(at, error, width, np.where(cut, unsure, edges.width_error))
 
 
@@ -122,20 +120,14 @@ def mirrored(edges: UncertainEdges) -> UncertainEdges:
 
 def masses_between(inner: CellLoss, edges: UncertainEdges) -> Masses:
     """Return the masses of a loss between uncertain edges."""
-    return (
-        inner.uncertain_cells(edges)
-        if isinstance(inner, DensityLoss)
-        else _by_exact_masses(inner, edges)
-    )
-
-
-def _by_exact_masses(inner: CellLoss, edges: UncertainEdges) -> Masses:
-    """Return masses by exact edges: between the innermost and between the outermost positions."""
+    if isinstance(inner, DensityLoss):
+        return inner.uncertain_cells(edges)
+    # By exact edges: between the innermost and between the outermost positions.
     first, last = edges.at - edges.error, edges.at + edges.error
     points = np.unique(np.concatenate((first, last)))
     if points.size == 1 or np.isnan(points).any():
         nothing = np.full(edges.at.size - 1, -math.inf)
-        return Masses(nothing, nothing.copy(), np.full(edges.at.size - 1, math.inf))
+        return Masses(nothing, nothing.copy(), -nothing)
     fine = inner.cells(points)
     ends = (np.searchsorted(points, first), np.searchsorted(points, last))
     logs, errors = [], np.zeros(edges.at.size - 1)
@@ -212,9 +204,8 @@ def _tail(near: Array, far: Array, shift: Array, far_shift: Array) -> tuple[Arra
     sure = shift <= 0.1 * np.minimum(1.0, far - near)
     moved = np.where(sure, 1.2 * (near + shift + 1.0) * shift / kept, math.inf)
     inner = np.maximum(far - far_shift, near)
-    sliver = (
-        0.8 * np.minimum(far_shift, _MILLS) * np.exp(-0.5 * (inner - near) * (inner + near)) / rest
-    )
+    fall = np.exp(-0.5 * (inner - near) * (inner + near))
+    sliver = 0.8 * np.minimum(far_shift, _MILLS) * fall / rest
     sliver = np.where(np.isinf(far), 0.0, sliver)
     return value, round_off + moved + _of_share(sliver)
 
@@ -257,9 +248,8 @@ def sampled_masses(
     """
     rest = math.exp(log_complement(rate))
     middle, own, other = (log_masses(moved(at, -mean)) for mean in means)
-    log_p, error_p = log_mixture(middle, rest, own, float(rate))
-    log_q, error_q = log_mixture(middle, rest, other, float(rate))
-    return Masses(log_p, log_q, np.maximum(error_p, error_q) + 16.0 * ULP)
+    found = Masses.of(*(log_mixture(middle, rest, one, float(rate)) for one in (own, other)))
+    return found._replace(error=found.error + 16.0 * ULP)
 
 
 def gaussian_edges(edges: UncertainEdges, mu: float, side: float) -> UncertainEdges:

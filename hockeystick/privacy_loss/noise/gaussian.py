@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, NamedTuple, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 
@@ -129,9 +129,7 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""
-        log_p, error_p = log_masses(gaussian_edges(edges, self.mu, 1.0))
-        log_q, error_q = log_masses(gaussian_edges(edges, self.mu, -1.0))
-        return Masses(log_p, log_q, np.maximum(error_p, error_q))
+        return Masses.of(*(log_masses(gaussian_edges(edges, self.mu, s)) for s in (1.0, -1.0)))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + perturbation * ULP))
@@ -270,17 +268,16 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
                 return found
             other = sampled_masses(left, self.rate, means)
             below = left.at.size - 1
-            parts = []
-            for mine, mirrored in zip(found[:2], other[:2], strict=True):
-                sums = log_mixture(
-                    (mine[:below], found[2][:below]), 1.0, (mirrored[::-1], other[2][::-1]), 1.0
-                )
-                parts.append(sums)
-            log_p, log_q, error = found
-            log_p[:below], log_q[:below] = parts[0][0], parts[1][0]
-            error[:below] = np.maximum(parts[0][1], parts[1][1])
+            (*logs, error), (*others, other_error) = found, other
+            sums = [
+                log_mixture((mine[:below], error[:below]), 1.0, (log[::-1], other_error[::-1]), 1.0)
+                for mine, log in zip(logs, others, strict=True)
+            ]
+            for mine, (log, _) in zip(logs, sums, strict=True):
+                mine[:below] = log
+            error[:below] = np.maximum(sums[0][1], sums[1][1])
             error[edges[1:] <= self.infimum] = 0.0
-        return Masses(log_p, log_q, error)
+        return found
 
     def _outputs(self, edges: Array) -> tuple[UncertainEdges, UncertainEdges]:
         """Return the outputs at edges of the loss, on the right and on the left of the least loss.
@@ -288,16 +285,6 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         Edges below the least loss are at the output that has it, which parts the two: where
         exactly does not matter, as a cell across it is the sum of both sides'.
         """
-        read = self._preimages(edges)
-        right = edges_at(read.right / self.mu, read.error / self.mu)
-        negative = int(np.searchsorted(edges, 0.0))
-        at, error = read.left[:negative] / self.mu, read.left_error[:negative] / self.mu
-        if negative < edges.size:
-            at, error = np.append(at, -math.inf), np.append(error, 0.0)
-        return right, edges_at(at[::-1], error[::-1])
-
-    def _preimages(self, edges: Array) -> _Preimages:
-        """Return ``mu x`` at losses on both sides, and bounds of its errors."""
         half, least = 0.5 * self.mu * self.mu, self.infimum
         lowest = edges <= least
         loss = np.where(lowest, least, edges)
@@ -316,7 +303,13 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         left = np.where(lowest, right, half + loss + product - grown)
         left_error = error + relative + ULP * 4.0 * np.abs(product)
         sure = lowest | np.isposinf(edges)
-        return _Preimages(right, np.where(sure, 0.0, error), left, np.where(sure, 0.0, left_error))
+        error, left_error = np.where(sure, 0.0, error), np.where(sure, 0.0, left_error)
+        # So far all is of ``mu x``.
+        negative = int(np.searchsorted(edges, 0.0))
+        at, at_error = left[:negative] / self.mu, left_error[:negative] / self.mu
+        if negative < edges.size:
+            at, at_error = np.append(at, -math.inf), np.append(at_error, 0.0)
+        return edges_at(right / self.mu, error / self.mu), edges_at(at[::-1], at_error[::-1])
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is ``eps >= 0``."""
@@ -324,12 +317,3 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
         return displaced_gaussian_delta(
             epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
         )
-
-
-class _Preimages(NamedTuple):
-    """``mu x`` at losses, on the right and on the left of the least one, with errors."""
-
-    right: Array
-    error: Array
-    left: Array
-    left_error: Array

@@ -76,12 +76,11 @@ class OppositeMixturesLoss(UnboundedLoss, DensityLoss):
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         with np.errstate(all="ignore"):
-            curve = _OddCurve.of(self.distances, self.weights)
+            parts = self.distances, self.weights
+            curve = _OddCurve(*(np.array(one, dtype=np.float64) for one in parts))
             at = curve.outputs(edges)
-            (log_p, error_p), (log_q, error_q) = (
-                _mixed_masses(at, side * curve.distances, curve.weights) for side in (1.0, -1.0)
-            )
-        return Masses(log_p, log_q, np.maximum(error_p, error_q))
+            means = curve.distances, -curve.distances
+            return Masses.of(*(_mixed_masses(at, mean, curve.weights) for mean in means))
 
 
 def _log_mean_power(
@@ -118,10 +117,6 @@ class _OddCurve(NamedTuple):
 
     distances: Array
     weights: Array
-
-    @classmethod
-    def of(cls, distances: Sequence[Fraction], weights: Sequence[Fraction]) -> _OddCurve:
-        return cls(np.array([float(m) for m in distances]), np.array([float(w) for w in weights]))
 
     def outputs(self, edges: UncertainEdges) -> UncertainEdges:
         """Return the outputs at which the loss takes the values of edges, with proven errors."""
@@ -240,19 +235,15 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         with np.errstate(all="ignore"):
             curve = _Curve.of(self.distances, self.weights)
-            parts = curve.by_components(edges if self.removing else mirrored(edges))
-            found = [_masses(first, part) for first, part in parts]
+            found = []
+            for first, part in curve.by_components(edges if self.removing else mirrored(edges)):
+                at = first.outputs(part)
+                mix = _mixed_masses(at, first.distances, first.weights)
+                found.append(Masses.of(mix, log_masses(at)))
         mixed, alone, error = map(np.concatenate, zip(*found, strict=True))
         if self.removing:
             return Masses(mixed, alone, error)
         return Masses(alone[::-1], mixed[::-1], error[::-1])
-
-
-def _masses(curve: _Curve, edges: UncertainEdges) -> tuple[Array, Array, Array]:
-    """Return masses under the mixture and under N(0, 1) between values of the loss, and errors."""
-    at = curve.outputs(edges)
-    alone, mixed = log_masses(at), _mixed_masses(at, curve.distances, curve.weights)
-    return mixed[0], alone[0], np.maximum(alone[1], mixed[1])
 
 
 class _ValueAndShares(NamedTuple):
@@ -388,14 +379,11 @@ class _Curve(NamedTuple):
 
 @dominating_pair.register
 def _(mechanism: GaussianMixture) -> DominatingPair:
-    return DominatingPair(_loss(mechanism, True), _loss(mechanism, False))
-
-
-def _loss(mechanism: GaussianMixture, removing: bool) -> PrivacyLoss | None:
     moves: dict[Fraction, Fraction] = defaultdict(Fraction)
     for move, chance in zip(mechanism.sensitivities, mechanism.probabilities, strict=True):
         moves[decimal(move)] += decimal(chance)
-    return mixture_loss(mechanism.noise_multiplier, moves, removing)
+    noise = mechanism.noise_multiplier
+    return DominatingPair(*(mixture_loss(noise, moves, removing) for removing in (True, False)))
 
 
 def mixture_loss(
@@ -410,23 +398,16 @@ def mixture_loss(
     moving = {move: chance / total for move, chance in sorted(moves.items()) if move and chance}
     if not moving or noise_multiplier == math.inf:
         return None
-    rate = sum(moving.values(), Fraction(0))
-    inner = _moving(noise_multiplier, moving, rate, removing)
+    rate, noise = sum(moving.values(), Fraction(0)), decimal(noise_multiplier)
+    inner: PrivacyLoss
+    if noise == 0:
+        inner = NoiselessLoss(1.0, removing)
+    elif len(moving) == 1:
+        inner = GaussianLoss(noise / next(iter(moving)))
+    else:
+        distances = tuple(move / noise for move in moving)
+        if not all(_REACH[0] <= one <= _REACH[1] for one in (*distances, *moving.values())):
+            raise NoAnalysisError("a sensitivity or a probability is out of the reach of floats")
+        weights = tuple(chance / rate for chance in moving.values())
+        inner = GaussianMixtureLoss(distances, weights, removing)
     return inner if rate == 1 else sampled_loss(inner, rate, removing)
-
-
-def _moving(
-    noise_multiplier: float | Fraction,
-    moving: dict[Fraction, Fraction],
-    rate: Fraction,
-    removing: bool,
-) -> PrivacyLoss:
-    if noise_multiplier == 0.0:
-        return NoiselessLoss(1.0, removing)
-    noise = decimal(noise_multiplier)
-    if len(moving) == 1:
-        return GaussianLoss(noise / next(iter(moving)))
-    distances = tuple(move / noise for move in moving)
-    if not all(_REACH[0] <= one <= _REACH[1] for one in (*distances, *moving.values())):
-        raise NoAnalysisError("a sensitivity or a probability is out of the reach of floats")
-    return GaussianMixtureLoss(distances, tuple(c / rate for c in moving.values()), removing)

@@ -349,10 +349,8 @@ class DiscreteLaplaceLoss(AtomicLoss):
         step = np.arange(sensitivity + 1, dtype=np.float64)
         loss = slope * (2.0 * step - sensitivity)
         fallen = slope * (sensitivity - step)
-        inner = math.log(math.tanh(0.5 * slope)) if slope < 1.0 else math.log1p(-small)
-        if slope >= 1.0:
-            inner -= math.log1p(small)
         ends = -math.log1p(small)
+        inner = math.log(math.tanh(0.5 * slope)) if slope < 1.0 else math.log1p(-small) + ends
         level = np.full(sensitivity + 1, inner)
         level[0] = level[-1] = ends
         log_p = level - fallen
@@ -454,11 +452,11 @@ class SkellamLoss(AtomicLoss):
         falls = list(accumulate(whole, initial=0))
         k = range(-last - sensitivity, last + 1)
         rises = [falls[abs(j + sensitivity)] - falls[abs(j)] for j in k]
-        loss = np.ldexp(np.array(rises, dtype=np.float64), -_STEP_BITS)
-        fall = np.ldexp(np.array([falls[abs(j)] for j in k], dtype=np.float64), -_STEP_BITS)
-        log_norm, unsure = _log_norm_of_skellam(
-            np.ldexp(np.array(falls, dtype=np.float64), -_STEP_BITS)
+        loss, fall, whole_fall = (
+            np.ldexp(np.array(row, dtype=np.float64), -_STEP_BITS)
+            for row in (rises, [falls[abs(j)] for j in k], falls)
         )
+        log_norm, unsure = _log_norm_of_skellam(whole_fall)
         log_p = -fall - log_norm
         return read_only_atoms(loss, log_p, ULP * (4.0 * fall + np.abs(log_p)) + unsure)
 

@@ -1,6 +1,4 @@
-"""The loss of multivariate Laplace noise: a density in closed form, whatever the dimension.
-
-Masses of cells of the privacy loss of multivariate Laplace noise, with proven errors.
+"""The loss of multivariate Laplace noise: masses of cells with proven errors, in any dimension.
 
 With ``e`` the distance of the centres in units of the scale, the loss is ``l = e tanh t``, where t
 has a density of which the logarithm psi, its bound of growth G and the error of a Gauss sum are in
@@ -69,13 +67,6 @@ class Axis(NamedTuple):
     error: float
 
 
-class _Pieces(NamedTuple):
-    """Logarithms of integrals of ``exp(psi)``, and a bound on each one's error."""
-
-    log: Array
-    error: Array
-
-
 @lru_cache(maxsize=32)
 def axis_of(end: float, dimension: int) -> Axis:
     """Return the pair at a distance e, in at least two dimensions."""
@@ -87,8 +78,8 @@ def axis_of(end: float, dimension: int) -> Axis:
     breaks = np.unique(np.concatenate((_march(bare, top, -1.0), [top], _march(bare, top, 1.0))))
     points = np.concatenate(([-math.inf], breaks, [math.inf]))
     total = _integrals(bare, *_between(points[:-1], points[1:]))
-    whole = _summed(total, np.zeros(1, dtype=np.int64))
-    return bare._replace(breaks=breaks, log_total=float(whole.log[0]), error=float(whole.error[0]))
+    (log_total,), (error,) = _summed(*total, np.zeros(1, dtype=np.int64))
+    return bare._replace(breaks=breaks, log_total=float(log_total), error=float(error))
 
 
 def log_masses(axis: Axis, edges: UncertainEdges) -> tuple[Array, Array]:
@@ -140,8 +131,7 @@ def _of_one(
     low, high = which, which + 1
     x, y = edges.at[low] / axis.end, edges.at[high] / axis.end
     same = x * y > 0.0
-    near = np.where(x < 0.0, axis.end + edges.at[low], axis.end - edges.at[low]) / axis.end
-    far = np.where(x < 0.0, axis.end + edges.at[high], axis.end - edges.at[high]) / axis.end
+    near, far = ((axis.end - np.abs(edges.at[one])) / axis.end for one in (low, high))
     rest = np.where(same, near + np.abs(x) * far, 1.0 - x * y)
     share = edges.width[low] / axis.end / rest
     width = np.arctanh(share)
@@ -153,12 +143,12 @@ def _of_one(
     unsure = np.where(wide, 1.2 * 2.0 * moved / width + 4.0 * ULP, unsure)
     unsure = np.where(np.isinf(width), 0.0, unsure)
     centre = np.where(at[low] < 0.0, at[high] - 0.5 * width, at[low] + 0.5 * width)
-    found = _integrals(axis, at[low], at[high], centre, width)
+    found, found_error = _integrals(axis, at[low], at[high], centre, width)
     slope = _steepest(axis, at[low] - moved, at[high] + moved)
     shift = np.where(moved > 0.0, slope * moved * (1.0 + 8.0 * ULP), 0.0)
     # d ln(mass) / d ln(width) is at most width f/mass at the steep end.
     stretched = np.where(unsure > 0.0, 1.2 * unsure * (1.0 + slope * width), 0.0)
-    return found.log, found.error + shift + np.where(unsure < 0.1, stretched, math.inf)
+    return found, found_error + shift + np.where(unsure < 0.1, stretched, math.inf)
 
 
 def _of_several(axis: Axis, at: Array, error: Array, which: Indices) -> tuple[Array, Array]:
@@ -171,16 +161,16 @@ def _of_several(axis: Axis, at: Array, error: Array, which: Indices) -> tuple[Ar
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     index = np.arange(counts.sum()) - np.repeat(starts, counts) + np.repeat(low, counts)
     pieces = _integrals(axis, *_between(points[index], points[index + 1]))
-    found = _summed(pieces, starts)
+    found, found_error = _summed(*pieces, starts)
     slivers = np.zeros(which.size)
     for edge, moved in ((first, error[which]), (last, error[which + 1])):
         near = _log_density(axis, edge)
         grown = _steepest(axis, edge - moved, edge + moved) * moved
-        share = np.exp(near + grown - found.log) * moved
+        share = np.exp(near + grown - found) * moved
         slivers += np.where(moved > 0.0, share, 0.0)
     # What is added or taken away, of a mass that is itself only known to its error.
-    known = slivers * np.exp(found.error)
-    return found.log, found.error + np.where(known < 0.5, 1.4 * known, math.inf)
+    known = slivers * np.exp(found_error)
+    return found, found_error + np.where(known < 0.5, 1.4 * known, math.inf)
 
 
 def _between(low: Array, high: Array) -> tuple[Array, Array, Array, Array]:
@@ -189,8 +179,10 @@ def _between(low: Array, high: Array) -> tuple[Array, Array, Array, Array]:
         return low, high, low + 0.5 * width, width
 
 
-def _integrals(axis: Axis, low: Array, high: Array, centre: Array, width: Array) -> _Pieces:
-    """Return the integral of ``exp(psi)`` over each piece, by whichever way errs least."""
+def _integrals(
+    axis: Axis, low: Array, high: Array, centre: Array, width: Array
+) -> tuple[Array, Array]:
+    """Return ln of the integral of ``exp(psi)`` over each piece, by whichever way errs least."""
     with np.errstate(all="ignore"):
         value, error = _by_slopes(axis, low, high, width)
         pending = np.flatnonzero(np.isfinite(width))
@@ -203,7 +195,7 @@ def _integrals(axis: Axis, low: Array, high: Array, centre: Array, width: Array)
             value[chosen], rest = _gauss(axis, centre[chosen], 0.5 * width[chosen], count)
             error[chosen] = 2.0 * bound[good] + rest
             pending = pending[~good]
-    return _Pieces(value, error)
+    return value, error
 
 
 def _gauss(axis: Axis, centre: Array, half: Array, count: int) -> tuple[Array, Array]:
@@ -298,20 +290,20 @@ def _by_slopes(axis: Axis, low: Array, high: Array, width: Array) -> tuple[Array
     return np.where(known, 0.5 * (first + second), 0.0), np.where(known, error, math.inf)
 
 
-def _summed(pieces: _Pieces, starts: Indices) -> _Pieces:
-    """Return sums of consecutive integrals, from each start to the next."""
-    counts = np.diff(np.concatenate((starts, [pieces.log.size])))
-    top = np.maximum.reduceat(pieces.log, starts)
-    part = np.exp(pieces.log - np.repeat(top, counts))
+def _summed(log: Array, unsure: Array, starts: Indices) -> tuple[Array, Array]:
+    """Return sums of consecutive integrals, from each start to the next, by logarithms."""
+    counts = np.diff(np.concatenate((starts, [log.size])))
+    top = np.maximum.reduceat(log, starts)
+    part = np.exp(log - np.repeat(top, counts))
     total = np.add.reduceat(part, starts)
     with np.errstate(invalid="ignore", over="ignore"):
         # Each is right within a factor of exp(error): of the sum the mean factor counts.
-        off = np.where(part > 0.0, part * np.expm1(np.minimum(pieces.error, 700.0)), 0.0)
+        off = np.where(part > 0.0, part * np.expm1(np.minimum(unsure, 700.0)), 0.0)
     # A piece that vanishes next to the largest may still be badly known.
-    off = np.where((part == 0.0) & (pieces.error > 700.0), math.inf, off)
+    off = np.where((part == 0.0) & (unsure > 700.0), math.inf, off)
     mean = np.add.reduceat(off, starts) / total
     error = np.where(mean < 0.5, 1.4 * mean, math.inf) + ULP * (counts + 4.0)
-    return _Pieces(top + np.log(total), error)
+    return top + np.log(total), error
 
 
 def _march(axis: Axis, top: float, way: float) -> Array:
@@ -351,10 +343,9 @@ class MultivariateLaplaceLoss(ReachLoss):
         p(l) ~ exp(l/2) (1 - T^2)^((n-3)/2) (bessel + 1 - T^2),  T = l/e,
         bessel = (2(n-1)/e) K_(n/2)(e/2) / K_(n/2-1)(e/2).
 
-    Exchanging the two reflects the space, so that both directions have this loss. A pair of
-    answers at a smaller distance has a smaller profile: on every line along u the density is
-    log-concave, so that the outputs with a loss above eps are a ray; moving P up the line moves
-    mass into it.
+    Exchanging the two reflects the space, so that both directions have this loss. A pair of answers
+    at a smaller distance has a smaller profile: on every line along u the density is log-concave,
+    so that the outputs with a loss above eps are a ray; moving P up the line moves mass into it.
     """
 
     scale: float
@@ -368,9 +359,8 @@ class MultivariateLaplaceLoss(ReachLoss):
         axis = axis_of(self.reach, self.dimension)
         with np.errstate(all="ignore"):
             cut = cut_edges(edges, self.reach)
-        log_p, error_p = log_masses(axis, cut)
-        log_q, error_q = (values[::-1] for values in log_masses(axis, mirrored(cut)))
-        return Masses(log_p, log_q, np.maximum(error_p, error_q))
+        log_q, error_q = log_masses(axis, mirrored(cut))
+        return Masses.of(log_masses(axis, cut), (log_q[::-1], error_q[::-1]))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         distance = 1 / (decimal(self.scale) * (1 - Fraction(ULP) * perturbation))

@@ -1,9 +1,8 @@
 """The loss of sinh-normal noise: a density, with a profile in closed form.
 
-Moments of the loss of sinh-normal noise: a trapezoid sum whose error is proven.
-
-With S(u) the logarithm of ``sqrt(pi / q) e^-K(0)`` times the geometric mean of the two densities,
-``q = rho A^2``, ``v = 1/(2A)`` and the odd loss l,
+*Moments* are a trapezoid sum whose error is proven. With S(u) the logarithm of
+``sqrt(pi / q) e^-K(0)`` times the geometric mean of the two densities, ``q = rho A^2``,
+``v = 1/(2A)`` and the odd loss l,
 
     M(c) - 1 = 4 sqrt(q/pi) Int_0^inf exp(S(u)) sinh((c+1) l/2) sinh(c l/2) du,
     S(u) = -q (sinh(u)^2 cosh(2v) + sinh(v)^2) + ln(1 + sinh(u)^2 + sinh(v)^2) / 2,
@@ -22,9 +21,8 @@ times what q cos(2d) in place of q makes on the axis, whose integral is at most 
 with it M rise with rho where the loss is increasing, as it is for ``q cos(2d) >= 1/2``. That bounds
 the error of the trapezoid sum (Trefethen and Weideman 2014, theorem 5.1).
 
-The privacy loss of sinh-normal noise as a curve, and its inverse, in floats with proven errors.
-
-With ``v = 1/(2A)`` and ``k = rho A^2 sinh(2v)`` the loss at the output ``1/2 + A u`` is
+*The loss as a curve*, and its inverse, are in floats with proven errors. With ``v = 1/(2A)`` and
+``k = rho A^2 sinh(2v)`` the loss at the output ``1/2 + A u`` is
 
     l(u) = k sinh(2u) - ln(cosh(u + v) / cosh(u - v)),
 
@@ -41,6 +39,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.mechanisms.noise.gaussian import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
@@ -120,11 +119,6 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
         return _Shape(
             float(bend), float(top), float(lower) * (1 - _SLACK), float(upper) * (1 + _SLACK)
         )
-
-
-def _between(low: float, high: float) -> Ball:
-    half = 0.5 * (high - low)
-    return Ball(low + half, half * (1.0 + 8.0 * ULP) + 8.0 * ULP * low)
 
 
 @lru_cache(maxsize=256)
@@ -224,22 +218,19 @@ _NARROW: Final = 0.3
 
 
 class SinhNormalCurve(NamedTuple):
-    """The constants of the curve, each within half a unit of what the decimals given make."""
+    """The constants of the curve, each within half a unit of what the decimals given make.
+
+    ``rho A^2``, k, ``A sqrt(2 rho)`` (from ``sinh(u -+ v)`` to the normal coordinate), v,
+    ``sinh(v)``, ``sinh(2v)`` and ``cosh(2v)``.
+    """
 
     square: float
-    """``rho A^2``."""
     strength: float
-    """``k``."""
     scale: float
-    """``A sqrt(2 rho)``, from ``sinh(u -+ v)`` to the normal coordinate."""
     half: float
-    """``v``."""
     sinh_half: float
-    """``sinh(v)``."""
     sinh: float
-    """``sinh(2v)``."""
     cosh: float
-    """``cosh(2v)``."""
 
     def loss(self, u: Array) -> tuple[Array, Array]:
         """Return the loss at ``u >= 0``, and a bound on its error."""
@@ -262,14 +253,8 @@ class SinhNormalCurve(NamedTuple):
         width = 2.0 * self.scale * np.cosh(middle) * np.sinh(0.5 * edges.width)
         moved = np.maximum(unsure[1:], unsure[:-1])
         width_error = 1.1 * edges.width_error + 1.1 * moved + 16.0 * ULP
-        plain = np.diff(at)
-        narrow = edges.width <= _NARROW
-        rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * ULP
-        return UncertainEdges(
-            at,
-            np.where(np.isinf(at), 0.0, error),
-            np.where(narrow, width, plain),
-            np.where(narrow, width_error, np.where(np.isinf(plain), 0.0, rough)),
+        return _edges(
+            at, np.where(np.isinf(at), 0.0, error), edges.width <= _NARROW, width, width_error
         )
 
     def outputs(self, edges: UncertainEdges) -> UncertainEdges:
@@ -290,9 +275,7 @@ class SinhNormalCurve(NamedTuple):
         beyond = u - np.where(np.isinf(size), 0.0, error) > end
         u = np.where(beyond & np.isfinite(size), end, u)
         error = np.where(beyond, 0.0, error)
-        at = np.copysign(u, edges.at)
-        width, width_error = self._widths(edges, at, error)
-        return UncertainEdges(at, error, width, width_error)
+        return self._with_widths(edges, np.copysign(u, edges.at), error)
 
     def _solved(self, target: Array) -> Array:
         """Return u with l(u) near a target >= 0: Newton's method, from above where it is convex."""
@@ -305,8 +288,8 @@ class SinhNormalCurve(NamedTuple):
                 break
         return u
 
-    def _widths(self, edges: UncertainEdges, at: Array, error: Array) -> tuple[Array, Array]:
-        """Return the distances of neighbouring outputs, with bounds of the relative errors.
+    def _with_widths(self, edges: UncertainEdges, at: Array, error: Array) -> UncertainEdges:
+        """Return the outputs at edges with the distances of neighbouring ones.
 
         Around the middle m of a cell of width h the loss grows by
 
@@ -316,11 +299,10 @@ class SinhNormalCurve(NamedTuple):
         makes at most twice that in h. Moving m by d changes it by at most ``5 d`` of itself, as
         ``|l''| <= 5 l'``.
         """
-        plain = np.diff(at)
         grown = np.where(np.isfinite(edges.width), edges.width, 0.0)
         twice = np.cosh(at[1:] + at[:-1])
         width = grown / self.slope(0.5 * (at[1:] + at[:-1]))
-        narrow = (plain <= _NARROW) & (width <= _NARROW) & (grown > 0.0)
+        narrow = (np.diff(at) <= _NARROW) & (width <= _NARROW) & (grown > 0.0)
         width = np.where(narrow, width, 0.0)
         for _ in range(_STEPS):
             value, steep = self._growth(twice, width)
@@ -332,9 +314,7 @@ class SinhNormalCurve(NamedTuple):
         moved = np.maximum(error[1:], error[:-1])
         round_off = ULP * (64.0 + 4.0 * np.abs(at[1:] + at[:-1]) + 4.0 * self.half)
         width_error = 2.1 * (left + round_off + edges.width_error + 5.0 * moved)
-        rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * ULP
-        rough = np.where(np.isinf(plain), 0.0, rough)
-        return np.where(narrow, width, plain), np.where(narrow, width_error, rough)
+        return _edges(at, error, narrow, width, width_error)
 
     def _growth(self, twice: Array, width: Array) -> tuple[Array, Array]:
         """Return by how much the loss grows across cells, and the derivative, unproven."""
@@ -345,6 +325,17 @@ class SinhNormalCurve(NamedTuple):
         bend = 2.0 * self.sinh * (cosh * under - sinh * np.sinh(shifted)) / (under * under)
         value = 2.0 * self.strength * twice * sinh - np.log1p(ratio)
         return value, 2.0 * self.strength * twice * cosh - bend / (1.0 + ratio)
+
+
+def _edges(
+    at: Array, error: Array, narrow: NDArray[np.bool_], width: Array, width_error: Array
+) -> UncertainEdges:
+    """Return edges with the widths given of narrow cells, and the differences of others."""
+    plain = np.diff(at)
+    rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * ULP
+    rough = np.where(np.isinf(plain), 0.0, rough)
+    widths = np.where(narrow, width, plain), np.where(narrow, width_error, rough)
+    return UncertainEdges(at, error, *widths)
 
 
 @lru_cache(maxsize=64)
@@ -414,9 +405,7 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
         with np.errstate(all="ignore"):
             outputs = curve.outputs(edges)
             own, other = (curve.normal_edges(outputs, side) for side in (1.0, -1.0))
-        log_p, error_p = log_masses(own)
-        log_q, error_q = log_masses(other)
-        return Masses(log_p, log_q, np.maximum(error_p, error_q))
+        return Masses.of(log_masses(own), log_masses(other))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return an estimate of K and two derivatives.
@@ -449,7 +438,8 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
             return Ball(math.inf, 0.0)
         found = _sum(self.rho, self.width, c)
         if found is None or not found.error < 0.5:
-            return _between(shape.lower, shape.upper)
+            half = 0.5 * (shape.upper - shape.lower)
+            return Ball(shape.lower + half, half * (1.0 + 8.0 * ULP) + 8.0 * ULP * shape.lower)
         grown = math.exp(-abs(found.log_excess))
         value = max(found.log_excess, 0.0) + math.log1p(grown)
         if found.log_excess < _LARGE:

@@ -93,7 +93,7 @@ class LargestBatchLoss(AtomListLoss):
         mu = 1.0 / self.noise_multiplier
         shifts = (self.shifts.under_p * mu, self.shifts.under_q * mu)
         with np.errstate(all="ignore"):
-            edges, step = _edges(self.steps, *shifts, dropped=self.dropped)
+            edges, step = _edges(self.steps, *shifts, self.dropped)
             (log_p, error_p), (log_q, error_q) = (
                 _masses(_curve(edges, self.steps, shift, self.dropped)) for shift in shifts
             )
@@ -114,7 +114,7 @@ class _Curve(NamedTuple):
     rate: Array
 
 
-def _curve(z: Array, steps: int, shift: float, dropped: bool = False) -> _Curve:
+def _curve(z: Array, steps: int, shift: float, dropped: bool) -> _Curve:
     at = z - shift
     one, other = _log_phi(at), _log_phi(z)
     others = float(steps - 1)
@@ -152,9 +152,7 @@ def _log_phi(at: Array) -> _Curve:
     return _Curve(value, ULP * ulps * np.abs(value) + 1e-320, rate)
 
 
-def _edges(
-    steps: int, first: float, second: float, *, dropped: bool = False
-) -> tuple[Array, float]:
+def _edges(steps: int, first: float, second: float, dropped: bool) -> tuple[Array, float]:
     """Return outputs at which the loss is midway between points of a grid, and the grid's step.
 
     Any outputs give a valid lower bound.
@@ -223,12 +221,8 @@ def _(mechanism: Shuffled) -> DominatingPair:
         return both(_gaussian(noise, reach)) if reach > 1 else dominating_pair(Gaussian(noise))
     above = _batches_seen(min(noise, _MOST_NOISE), distance, mechanism)
     pairs = _REPLACED if replaced else _WHOLE if batch_clipped else _ZEROED
-    return DominatingPair(
-        *(
-            DominatedLoss(above, _largest_attained(noise, mechanism.steps, pair, group, dropped))
-            for pair in pairs
-        )
-    )
+    found = (_largest_attained(noise, mechanism.steps, pair, group, dropped) for pair in pairs)
+    return DominatingPair(*(DominatedLoss(above, one) for one in found))
 
 
 def _batches_seen(noise: float, distance: int, mechanism: Shuffled) -> CellLoss:

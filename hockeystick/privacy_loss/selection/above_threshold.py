@@ -9,9 +9,8 @@ The loss is that of (A, B) plus s above some g, its reflection below -g, with pr
 the symmetric pair ``middle``, whose profile is at least ``(H(x) - D(x e^-s)_g)/m`` for x between
 ``e^-g`` and ``e^g``, D(..)_g what the losses above g contribute to D.
 
-What a run of comparisons with Gaussian noise reveals, given the threshold's noise.
-
-As in ``threshold_run``, with other pairs (a, a') of the probabilities of "below": those between
+What a run of comparisons with Gaussian noise reveals, given the threshold's noise, is as below,
+with other pairs (a, a') of the probabilities of "below": those between
 the curves ``(Phi(t), Phi(t + s+))`` and ``(Phi(t + s-), Phi(t))``. The tangents at some t are the
 sides of a polygon around them, at whose corners the largest divergence of a run is attained. It
 grows without bound with the number n of comparisons, so that upper bounds of V_1, ..., V_n are
@@ -138,10 +137,7 @@ def gain_of(corners: Corners, unit: float, places: NDArray[np.int64]) -> Array:
     log_x = np.asarray(unit * places, dtype=np.float64)
     x, far = np.exp(log_x), _TERM_ERROR * (1.0 + np.abs(log_x))
     terms = []
-    for one, other in (
-        (corners.above, corners.others_above),
-        (corners.below, corners.others_below),
-    ):
+    for one, other in (corners[2:], corners[:2]):
         own, moved = one[:, None], other[:, None] * x
         terms += [own - moved, (own + moved) * far]
     up, up_error, down, down_error = terms
@@ -395,20 +391,16 @@ class AboveThresholdGaussianLoss(UnboundedLoss):
         """Return K and two derivatives, with the digits that cancel."""
         size = self.shift + mu_of(self.noise_multiplier)
         with working_digits(_digits(c, size)):
-            mu, shift, inner = (
-                as_mpf(1 / self.noise_multiplier),
-                mp.mpf(self.shift),
-                mp.mpf(self.inner),
-            )
+            mu = as_mpf(1 / self.noise_multiplier)
+            shift, inner = mp.mpf(self.shift), mp.mpf(self.inner)
             k = mp.mpf(c) + mp.mpf("0.5")
             moment = slope = second = mp.zero
             for side in (1, -1):
                 # exp(a) Phi(u) with a' = step, a'' = mu^2, u' = side mu.
                 step = mu * mu * k + side * shift
                 quantile = side * mu * k - (inner - shift) / mu
-                weight = mp.exp(
-                    mu * mu * (k * k - mp.mpf("0.25")) / 2 + side * k * shift - shift / 2
-                )
+                exponent = mu * mu * (k * k - mp.mpf("0.25")) / 2 + side * k * shift - shift / 2
+                weight = mp.exp(exponent)
                 below, density = weight * mp.ncdf(quantile), weight * mp.npdf(quantile) * mu
                 moment += below
                 slope += step * below + side * density

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, Final, final
 
@@ -123,14 +123,10 @@ def _(mechanism: PartitionSelection) -> Composition:
     parts = _Kinds(noise, *shown_alone(mechanism.noise, mechanism.threshold), mechanism.adjacency)
     k = mechanism.partitions
     together = parts.losses(k, k, exact=False)
-    apart = parts.losses(0, k, exact=True)
-    return Composition(
-        together.removing,
-        together.adding,
-        (Composition(apart.removing, apart.adding, place=((KIND, 2, 1),)),),
-        ((KIND, 2, 0),),
-        () if mechanism.adjacency is Adjacency.REPLACE_ONE else tuple(parts.by_blocks(k)),
-    )
+    apart = replace(parts.losses(0, k, exact=True), place=((KIND, 2, 1),))
+    alone = [] if mechanism.adjacency is Adjacency.REPLACE_ONE else blocks(k)
+    each = (parts.losses(k - low, high, exact=low == high) for low, high in alone)
+    return replace(together, others=(apart,), place=((KIND, 2, 0),), alone=tuple(each))
 
 
 def blocks(k: int) -> Iterator[tuple[int, int]]:
@@ -156,38 +152,26 @@ class _Kinds:
     most: Fraction
     adjacency: Adjacency
 
-    def by_blocks(self, k: int) -> Iterator[Composition]:
-        """Return the losses of all neighbours, those with similar numbers of partitions as one."""
-        for least, most in blocks(k):
-            yield self.losses(k - least, most, exact=least == most)
-
     def losses(self, shared: int, alone: int, *, exact: bool) -> Composition:
         """Return the losses of neighbours with so many partitions of either kind.
 
         Where they only dominate, lower ends are those without partitions of users alone.
         """
         least = self.least if exact else Fraction(0)
-        losses: tuple[PrivacyLoss, ...] = ()
+        unseen: tuple[PrivacyLoss | None, PrivacyLoss | None] = None, None
         p = self.most
         if p == 1:
             # Adding, a p of almost 1 is no infinity mass that is attained.
-            losses = UnseenPartitionLoss(p, least), UnseenPartitionLoss(p, Fraction(least == 1))
+            unseen = UnseenPartitionLoss(p, least), UnseenPartitionLoss(p, Fraction(least == 1))
         elif p > 0:
             constant = ConstantLoss(-complement_bounds(least)[1], largest_when_adding(p))
-            losses = UnseenPartitionLoss(p, least), constant
+            unseen = UnseenPartitionLoss(p, least), constant
+        own = [_times(once(one), alone) for one in unseen]
+        others = [_times(once(one), shared) for one in self.noise]
         if self.adjacency is Adjacency.REPLACE_ONE:
-            both = _runs(losses, alone) + _times(once(self.noise.removing), shared)
-            both += _times(once(self.noise.adding), shared)
+            both = own[0] + own[1] + others[0] + others[1]
             return Composition(both, both)
-        removing, adding = (_runs(losses[side : side + 1], alone) for side in (0, 1))
-        return Composition(
-            removing + _times(once(self.noise.removing), shared),
-            adding + _times(once(self.noise.adding), shared),
-        )
-
-
-def _runs(losses: tuple[PrivacyLoss, ...], count: int) -> Terms:
-    return tuple((loss, count) for loss in losses) if count else ()
+        return Composition(own[0] + others[0], own[1] + others[1])
 
 
 def _times(terms: Terms, count: int) -> Terms:

@@ -7,8 +7,7 @@ and f'(q') dq', so that with ``alpha = 1 + c`` and ``r = dq/dq'``, where K = 0 a
 
     e^(K(c)) <= f(0) + integral of h r^c dq,   h = f'(q)^(1+c) f'(q')^(-c)
 
-(Papernot and Steinke 2022, lemma 7); the integral of r^c dq is ``W = e^(K_run(c))``. What bounds h
-is in the module of each distribution.
+(Papernot and Steinke 2022, lemma 7); the integral of r^c dq is ``W = e^(K_run(c))``.
 
 Lemma. Where h is at most C, and v, a function of q and q' that goes from 0 to 1, has
 ``dv <= r^c dq`` and ``integral of h dv = 1 - f(0)``, then ``e^(K(c)) <= 1 + C (W - 1)``. For as
@@ -18,14 +17,12 @@ C - h >= 0,
 
 By tangents ``r^c dq >= (1+c) x^c dq - c x^(1+c) dq'`` for every x > 0.
 
-The loss of the best of a binomial number of runs, of n trials with probability p.
-
-In the terms of ``tuning``, with ``s = 1 - p + p q`` and ``s'`` alike, ``f(q) = s^n``, and with
-``g = s^(1+c) s'^(-c)`` it is ``h = n p g^(n-1)``.
+*A binomial number* of n trials with probability p. With ``s = 1 - p + p q`` and ``s'`` alike,
+``f(q) = s^n``, and with ``g = s^(1+c) s'^(-c)`` it is ``h = n p g^(n-1)``.
 
 Where g is at most G, ``e^(K(c)) <= 1 + C (W - 1)`` with ``C = n p G^(n-1)``: the tangent of r^c dq
 at ``x = s / s'`` is ``dv = dg / p``; g goes from 1 - p to 1, ``v = (g - 1 + p) / p`` from 0 to 1,
-and the integral of h dv is ``1 - (1-p)^n = 1 - f(0)``, as the lemma there asks.
+and the integral of h dv is ``1 - (1-p)^n = 1 - f(0)``, as the lemma asks.
 
 G is by the profile. With ``a = 1 - q`` and ``a' = 1 - q'``, for each epsilon >= 0 and the delta of
 the other direction, ``a' <= e^eps a + delta`` and a' <= 1. As ``s = 1 - p a``, g rises with a' and
@@ -42,19 +39,15 @@ The largest loss is at most that of a run and n - 1 times ``ln(s / s')``.
 And whoever sees all runs sees the best one: ``e^(K(c)) <= E[W^K] = (1 + p (W - 1))^n``, as K tells
 nothing.
 
-The loss of the best of a Poisson number of runs.
-
-With ``v = (1+c) q - c q'``, of the tangent at x = 1, it is ``h = m e^(m (v-1))``, and
+*A Poisson number.* With ``v = (1+c) q - c q'``, of the tangent at x = 1, ``h = m e^(m (v-1))``, and
 ``v-1 = c (1-q') - (1+c) (1-q)`` is at most c times the delta of the other direction at
 ``epsilon = ln(1 + 1/c)``: so h is at most ``C = m e^(c m delta)``, which with W is theorem 6 of
 Papernot and Steinke 2022. The factor's lemma sharpens it.
 
-The loss of the best of a truncated negative binomial number of runs.
-
-``f'(x) = E[K] (gamma / u)^(1+eta)`` with ``u = 1 - (1-gamma) x``, f the generating function of
-``tuning``. For any ``h >= 1`` and a run's divergence D'(h) in the other direction, post-processing
-it gives ``u'^h <= e^((h-1) D') u^(h-1)``; with ``u >= gamma`` that is theorem 2 of Papernot and
-Steinke 2022,
+*A truncated negative binomial number.* ``f'(x) = E[K] (gamma / u)^(1+eta)`` with
+``u = 1 - (1-gamma) x``. For any ``h >= 1`` and a run's divergence D'(h) in the other direction,
+post-processing it gives ``u'^h <= e^((h-1) D') u^(h-1)``; with ``u >= gamma`` that is theorem 2 of
+Papernot and Steinke 2022,
 
     K(c) <= K_run(c) + ln E[K] + c (1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h).
 
@@ -66,7 +59,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, final
@@ -92,6 +85,7 @@ from hockeystick.privacy_loss.core.base import (
 )
 from hockeystick.privacy_loss.core.composition import (
     Terms,
+    attained,
     cgf_upper,
     compose_unsplit,
     largest_loss,
@@ -122,13 +116,23 @@ class TunedLoss(RunsBoundLoss):
     def tangent_order(self) -> float:
         """The order below which the line from 0 is the least bound, about."""
 
+    @property
     @abstractmethod
-    def direct_bound(self, c: float) -> float:
-        """Return the least of the bounds at this order itself, rounded up."""
+    def opposite_supremum(self) -> float:
+        """That in the other direction."""
 
     @abstractmethod
     def _theorem_bound(self, c: float) -> float:
         """Return the bound of the distribution's theorem, rounded up."""
+
+    def seen_bound(self, c: float) -> float:
+        """Return an upper bound of K(c) where all runs are seen, inf where it is of no use."""
+        return math.inf
+
+    def direct_bound(self, c: float) -> float:
+        """Return the least of the bounds at this order itself, rounded up."""
+        responses = randomized_response_bound(self.supremum, self.opposite_supremum, c).value
+        return min(self._theorem_bound(c), self.seen_bound(c), responses)
 
     def bound(self, c: float) -> float:
         if c == 0.0:
@@ -157,7 +161,6 @@ class FactorLoss(TunedLoss):
 
     @property
     def opposite_supremum(self) -> float:
-        """That in the other direction."""
         return self.largest(self.reverse, self.terms)
 
     @abstractmethod
@@ -168,19 +171,9 @@ class FactorLoss(TunedLoss):
     def log_factor(self, c: float) -> float:
         """Return an upper bound of ``ln C``."""
 
-    def seen_bound(self, c: float) -> float:
-        """Return an upper bound of K(c) where all runs are seen, inf where it is of no use."""
-        return math.inf
-
-    def direct_bound(self, c: float) -> float:
-        suprema = self.supremum, self.opposite_supremum
-        responses = randomized_response_bound(*suprema, c).value
-        return min(self._theorem_bound(c), self.seen_bound(c), responses)
-
     def estimate(self, c: float) -> CGFEstimate:
-        return self.by_differences(
-            min(c, (1.0 - 2.0 * _DIFFERENCE) * self.largest_order), _DIFFERENCE
-        )
+        inside = (1.0 - 2.0 * _DIFFERENCE) * self.largest_order
+        return self.by_differences(min(c, inside), _DIFFERENCE)
 
     def _theorem_bound(self, c: float) -> float:
         return log_mixed(self.log_factor(c), cgf_upper(self.terms, c))
@@ -208,9 +201,8 @@ def randomized_response_bound(largest: float, opposite_supremum: float, c: float
     if max(largest, opposite_supremum) == math.inf:
         return line
     loss = RandomizedResponsePairLoss(max(largest, opposite_supremum))
-    return min(
-        line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * ULP), *loss.cgf_estimate(c)[1:])
-    )
+    value = sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * ULP)
+    return min(line, CGFEstimate(value, *loss.cgf_estimate(c)[1:]))
 
 
 def sum_up(first: float, second: float) -> float:
@@ -405,7 +397,7 @@ class TruncatedTuningLoss(TunedLoss):
     terms: Terms
     reverse: Terms
     distribution: TruncatedNegativeBinomial
-    opposite_supremum: float
+    opposite_supremum: float = field()
     shift: float
     log_runs: float
     tangent_order: float = field()
@@ -425,18 +417,12 @@ class TruncatedTuningLoss(TunedLoss):
         opposite_supremum = sum_up(largest_loss(reverse), _epsilon_shift(distribution, terms))
         parts = terms, reverse, distribution, opposite_supremum, shift, log_runs
         found = [cls(*parts, c, None) for c in minimising_orders(terms, condition)]
-        tangent_order = min(
-            found, key=lambda one: one.bound(one.tangent_order) / one.tangent_order
-        ).tangent_order
-        return cls(*parts, tangent_order, _largest_attained(terms))
+        least = min(found, key=lambda one: one.bound(one.tangent_order) / one.tangent_order)
+        return replace(least, attained=_largest_attained(terms))
 
     @property
     def supremum(self) -> float:
         return sum_up(largest_loss(self.terms), self.shift)
-
-    def direct_bound(self, c: float) -> float:
-        responses = randomized_response_bound(self.supremum, self.opposite_supremum, c).value
-        return min(self._theorem_bound(c), responses)
 
     def estimate(self, c: float) -> CGFEstimate:
         at = max(c, self.tangent_order)
@@ -464,10 +450,8 @@ def _epsilon_shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> f
         cgf = total(reverse, c)
         return (1.0 + c) * cgf.first_derivative - cgf.value - log_gamma
 
-    inner = (
-        (cgf_upper(reverse, c) + log_gamma) / (1.0 + c)
-        for c in minimising_orders(reverse, condition)
-    )
+    orders = minimising_orders(reverse, condition)
+    inner = ((cgf_upper(reverse, c) + log_gamma) / (1.0 + c) for c in orders)
     least = min(log_gamma, largest_loss(reverse), *inner)
     return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * ULP)
 
@@ -486,9 +470,9 @@ def _log_runs(distribution: TruncatedNegativeBinomial) -> float:
 
 def _largest_attained(terms: Terms) -> PrivacyLoss | None:
     """Return the largest attained loss of a run at order 1: one release, or all Gaussians."""
-    known = [(loss.attained, count) for loss, count in terms]
-    found = [loss for loss, _ in known if loss is not None]
-    gaussians = composed_gaussian(tuple((loss, n) for loss, n in known if loss is not None), 1.0)
+    known = attained(terms)
+    found = [loss for loss, _ in known]
+    gaussians = composed_gaussian(known, 1.0)
     if gaussians is not None:
         found.append(gaussians)
     return max(found, key=lambda loss: loss.cgf_estimate(1.0).value, default=None)

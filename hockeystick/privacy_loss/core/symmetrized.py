@@ -75,7 +75,7 @@ class DominatedLoss(CellLoss):
 
 
 def dominated_pair(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
-    """Return the pair of a dominating and an attained loss, the same in both directions."""
+    """Return the losses of a pair that is the same in both directions."""
     return both(above if above == below else DominatedLoss(above, below))
 
 
@@ -151,7 +151,6 @@ class JoinedLoss(CellLoss):
 
     @property
     def symmetric(self) -> bool:
-        """Whether both halves are those of one loss."""
         return self.above == self.reverse
 
     @property
@@ -190,8 +189,8 @@ class JoinedLoss(CellLoss):
     @property
     def dominating_mu_squared(self) -> Fraction | None:
         """The larger one of both: ``G_mu`` is symmetric."""
-        squares = self.above.dominating_mu_squared, self.reverse.dominating_mu_squared
-        return None if None in squares else max(square for square in squares if square is not None)
+        one, other = self.above.dominating_mu_squared, self.reverse.dominating_mu_squared
+        return None if one is None or other is None else max(one, other)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         quadrature = self._with_quadrature
@@ -248,7 +247,6 @@ class JoinedLoss(CellLoss):
 
 
 def _log_one_more(exponent: float) -> float:
-    """Return an upper bound of ``ln(1 + e^K)``."""
     if exponent > LARGEST_EXPONENT:
         return exponent * (1.0 + 4.0 * ULP)
     return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
@@ -262,7 +260,6 @@ def _positive_atoms(loss: CellLoss) -> Atoms:
 def _mass_at_zero(
     above: CellLoss, reverse: CellLoss, logs: Array, errors: Array
 ) -> tuple[float, float]:
-    """Return ``ln`` of the remaining mass, that of the atom at 0, and its error."""
     positive = np.array([0.0, math.inf])
     right = above.cells(positive)
     left = right if reverse is above else reverse.cells(positive)
@@ -347,7 +344,6 @@ def chord(values: Array, step: float, place: float) -> float:
 
 
 def _on_lattice(above: Array, reverse: Array, step: float) -> tuple[Array, Array]:
-    """Return upper bounds of P's masses on the lattice and at infinity, and of the exchange's."""
     above[0] = reverse[0] = max(above[0], reverse[0])
     ratio = np.exp(step * np.arange(above.size))
     rounding = 2.0**-50 * above.size * above[0] / step

@@ -96,7 +96,6 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
 
     @property
     def right_tangent(self) -> float:
-        """The point of the second parabola on the common tangent."""
         left = self.left_tangent
         if left in (0.0, math.inf):
             return math.sqrt(self.log_queries / self.rho) if left == 0.0 else math.inf
@@ -113,9 +112,8 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
     def estimate(self, c: float) -> CGFEstimate:
         left, right = self.left_tangent, self.right_tangent
         if c <= left or not left < right:
-            return CGFEstimate(
-                self._all_answers(c), self.rho_all * (2.0 * c + 1.0), 2.0 * self.rho_all
-            )
+            slope = self.rho_all * (2.0 * c + 1.0)
+            return CGFEstimate(self._all_answers(c), slope, 2.0 * self.rho_all)
         if c >= right:
             return CGFEstimate(self._first_positive(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
         share = (c - left) / (right - left)
@@ -184,9 +182,8 @@ def single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if max(threshold, query) > _LARGEST_SCALE:
         return None
-    with working_digits(
-        _DIGITS + 4 * math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
-    ):
+    lost = math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
+    with working_digits(_DIGITS + 4 * lost):
         first, second = mp.mpf(threshold), mp.mpf(query)
         if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
             p = mp.ncdf(-1 / (2 * mp.sqrt(first**2 + second**2)))
@@ -202,13 +199,11 @@ def _two_laplaces(first: mpf, second: mpf) -> mpf:
     """Return the probability that the sum of two Laplace variables of these scales exceeds 1/2."""
     if first == second:
         return (2 + 1 / (2 * first)) * mp.exp(-1 / (2 * first)) / 4
-    parts = (scale**2 * mp.exp(-1 / (2 * scale)) for scale in (first, second))
-    high, low = parts
+    high, low = (scale**2 * mp.exp(-1 / (2 * scale)) for scale in (first, second))
     return (high - low) / (2 * (first**2 - second**2))
 
 
 def _normal_and_laplace(deviation: mpf, scale: mpf) -> mpf:
-    """Return the probability that the sum of a normal and a Laplace variable exceeds 1/2."""
     half, ratio = 1 / (2 * deviation), deviation / scale
     grown = mp.exp(-1 / (2 * scale)) * mp.ncdf(half - ratio)
     fallen = mp.exp(1 / (2 * scale)) * mp.ncdf(-half - ratio)

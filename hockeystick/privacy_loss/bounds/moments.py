@@ -106,6 +106,7 @@ class Signed(NamedTuple, Generic[_Values]):
     q: _Values
 
     def swapped(self) -> Signed[_Values]:
+        """Return the same with P and Q exchanged."""
         return Signed(self.size, self.q, self.p)
 
 

@@ -150,12 +150,12 @@ class JoinedLoss(CellLoss):
     choices: Choices | None = None
 
     @property
-    def symmetric(self) -> bool:
+    def _symmetric(self) -> bool:
         return self.above == self.reverse
 
     @property
     def _with_quadrature(self) -> PrivacyLoss | None:
-        return self.above.symmetrized_quadrature if self.symmetric else None
+        return self.above.symmetrized_quadrature if self._symmetric else None
 
     @property
     def analytic(self) -> AnalyticLoss | None:
@@ -184,7 +184,7 @@ class JoinedLoss(CellLoss):
         if quadrature:
             return quadrature.clt_mu_squared
         twice = 2.0 * self.above.clt_mu_squared
-        return twice if self.symmetric else super(JoinedLoss, self).clt_mu_squared
+        return twice if self._symmetric else super(JoinedLoss, self).clt_mu_squared
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
@@ -202,14 +202,14 @@ class JoinedLoss(CellLoss):
 
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 + M)`` with M of the loss above 0: losses <= 0 contribute at most 1."""
-        if self.symmetric:
+        if self._symmetric:
             known = self.above.cgf_bounds(c)
             return _log_one_more(known.midpoint + known.radius)
         return _log_one_more(self.above.cgf_upper(c))
 
     def zcdp_line(self) -> ZCDPLine | None:
         # The unsampled losses are the same in both directions.
-        unsampled = self.above.unsampled if self.symmetric else None
+        unsampled = self.above.unsampled if self._symmetric else None
         return lowest((CellLoss.zcdp_line(self), unsampled.zcdp_line() if unsampled else None))
 
     def atoms(self) -> Atoms:

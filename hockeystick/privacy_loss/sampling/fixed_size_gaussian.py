@@ -103,6 +103,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     @property
     def mu(self) -> float:
+        """The distance of the means in units of the noise."""
         return 1.0 / self.noise_multiplier
 
     @property

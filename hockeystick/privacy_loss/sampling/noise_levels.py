@@ -69,6 +69,7 @@ class Cell:
 
     @property
     def runs(self) -> int:
+        """How many levels there are in the cell."""
         return int(self.points.size)
 
     @cached_property
@@ -125,6 +126,7 @@ class Levels:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
+        """The cells to begin with."""
         return self._even_cells(_WIDEST, _NODES)
 
     @cached_property
@@ -136,6 +138,7 @@ class Levels:
 
     @cached_property
     def bins(self) -> tuple[Bin, ...]:
+        """Narrow bins that hold all levels."""
         ends = noise_levels.cell_ends(self.points, _THIN).tolist()
         return tuple(
             Bin(end - start, float(self.noise[start]), float(self.noise[end - 1]))
@@ -153,6 +156,7 @@ class Levels:
         return tuple(self._cell(low, high, _NODES) for low, high in pairwise(ends))
 
     def one_by_one(self, cell: Cell) -> tuple[float, ...]:
+        """Return the noise multipliers of a cell's runs."""
         return tuple(self.noise[cell.start : cell.start + cell.runs].tolist())
 
     def _even_cells(self, width: float, nodes: int) -> tuple[Cell, ...]:
@@ -240,10 +244,12 @@ class GaussianSequenceLoss(AnalyticLoss):
     removing: bool
 
     def run(self, noise_multiplier: float) -> SampledGaussianLoss:
+        """Return the loss of one run with some noise."""
         return SampledGaussianLoss(self.rate, noise_multiplier, self.removing)
 
     @property
     def runs(self) -> tuple[tuple[SampledGaussianLoss, int], ...]:
+        """The losses of the runs, equal ones counted together."""
         counts = Counter(self.levels.noise.tolist())
         return tuple((self.run(noise), count) for noise, count in counts.items())
 
@@ -413,10 +419,12 @@ class Nodes:
 
     @cached_property
     def noise(self) -> tuple[float, ...]:
+        """The noise multiplier of each node."""
         return (*self.single, *(one for cell, _ in self.cells for one in cell.noise))
 
     @cached_property
     def weights(self) -> Array:
+        """How many runs each node stands for."""
         return np.concatenate([np.ones(len(self.single)), *(one.weights for one, _ in self.cells)])
 
     def error(self, c: float, y: float = 0.0) -> float:

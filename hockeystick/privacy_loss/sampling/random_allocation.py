@@ -96,12 +96,14 @@ class Rule:
     step: float
 
     def first(self) -> Points:
+        """Return one likelihood ratio: the logarithm is that of a Gaussian's."""
         reach, middle = FARTHEST / self.noise, 0.5 / self.noise / self.noise
         width = spread_of(self.noise, 1)
         nodes = self._nodes(-reach - middle, reach + middle, -middle, width)
         return _lognormal(nodes if self.above else _edges(nodes), self.noise, self.above)
 
     def combined(self, x: Points, y: Points, *, product: bool, last: bool) -> Points:
+        """Return the sum or the product of two independent ones."""
         ends = [float(np.log(x.at[k]) + np.log(y.at[k])) for k in (0, -1)]
         count, width, centre = 1, math.hypot(x.width, y.width), 0.0
         if not product:

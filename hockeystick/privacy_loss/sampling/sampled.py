@@ -64,18 +64,16 @@ class SubsamplingMap:
     removing: bool
 
     @property
-    def chance(self) -> float:
-        return float(self.rate)
-
-    @property
     def complement(self) -> float:
         """``1 - p``, as the rate to within half a unit in the last place of itself."""
         return float(1 - decimal(self.rate))
 
     def supremum(self, inner: float) -> float:
+        """Return an upper bound of the image of losses up to ``inner``."""
         return self._image(inner, 1.0) if self.removing else -self._image(-inner, -1.0)
 
     def infimum(self, inner: float) -> float:
+        """Return a lower bound of the image of losses down to ``inner``."""
         return self._image(inner, -1.0) if self.removing else -self._image(-inner, 1.0)
 
     def _image(self, loss: float, side: float) -> float:
@@ -98,19 +96,20 @@ class SubsamplingMap:
         return Atoms(loss, log_p, inner.error + excess_error + ULP * sizes)
 
     def masses(self, inner: CellLoss, edges: UncertainEdges) -> Masses:
+        """Return the masses between edges of the sampled loss, of the part without atoms."""
         with np.errstate(all="ignore"):
             at = self._backward(edges if self.removing else mirrored(edges))
         own = masses_between(inner, at if self.removing else mirrored(at))
         log_p, log_q = (own.log_p, own.error), (own.log_q, own.error)
         if self.removing:
-            log_p = log_mixture(log_q, self.complement, log_p, self.chance)
+            log_p = log_mixture(log_q, self.complement, log_p, float(self.rate))
         else:
-            log_q = log_mixture(log_p, self.complement, log_q, self.chance)
+            log_q = log_mixture(log_p, self.complement, log_q, float(self.rate))
         return Masses(log_p[0], log_q[0], np.maximum(log_p[1], log_q[1]))
 
     def _forward(self, loss: Array) -> tuple[Array, Array]:
         """Return ``f(l)`` of losses known to 4 ulp, and the error."""
-        p, complement = self.chance, self.complement
+        p, complement = float(self.rate), self.complement
         with np.errstate(all="ignore"):
             grown = p * np.expm1(np.minimum(loss, 600.0))
             ratio = 1.0 + grown
@@ -129,7 +128,7 @@ class SubsamplingMap:
 
         ``g = e^l' / (p e^l)`` at the lower edge. Large likelihood ratios u are logarithms.
         """
-        p, given = self.chance, edges.at
+        p, given = float(self.rate), edges.at
         excess = np.expm1(given) / p
         excess_error = (1.0 + p * excess) * edges.error / p + 10.0 * ULP * np.abs(excess)
         relative = excess_error / (1.0 + excess)

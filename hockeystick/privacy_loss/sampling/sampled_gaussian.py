@@ -360,13 +360,13 @@ class Trapezoid:
     log_error: float
 
     @cached_property
-    def terms(self) -> tuple[Array, Array, Array, Array]:
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
         of = self.loss
         return sampled_gaussian.nodes(of.p, of.mu, of.removing, self.first, self.nodes, self.step)
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         with np.errstate(all="ignore"):
-            loss, log_weight, loss_error, weight_error = self.terms
+            loss, log_weight, loss_error, weight_error = self._terms
             shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
             real, imag, error = mgf_line(
                 loss, log_weight - shift, loss_error, weight_error, c, step, count
@@ -380,13 +380,13 @@ class Trapezoid:
         """Return M - 1 in units, less what the weights lack to be those of distributions."""
         return values
 
-    def precise_nodes(self) -> tuple[list[mpf], list[mpf]]:
+    def _precise_nodes(self) -> tuple[list[mpf], list[mpf]]:
         of, nodes = self.loss, (self.first, self.nodes, self.step)
         mu = reciprocal(of.noise_multiplier)
         return lines.sampled_gaussian_nodes(of.rate, mu, of.removing, *nodes)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        return lines.cgf_line(*self.precise_nodes(), c, step, count)
+        return lines.cgf_line(*self._precise_nodes(), c, step, count)
 
 
 @final
@@ -397,7 +397,7 @@ class NearTrapezoid(Trapezoid):
     loss: NearSampledGaussianLoss
 
     @cached_property
-    def terms(self) -> tuple[Array, Array, Array, Array]:
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
         of = self.loss
         loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
             of.p, of.mu, of.removing, self.first, self.nodes, self.step
@@ -416,7 +416,7 @@ class NearTrapezoid(Trapezoid):
         return real, imag, values[2] + slack * missing[2] + ULP * np.hypot(real, imag)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        of, (loss, weight) = self.loss, self.precise_nodes()
+        of, (loss, weight) = self.loss, self._precise_nodes()
         _, log_kept = lines.windows(self.first, self.nodes, self.step, of.edge, of.width)
         kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
         return [mp.log(value) for value in lines.tilted_line(loss, kept, c, step, count)]

@@ -74,7 +74,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
 
     The first releases all noisy answers, the second shifts the threshold. K is convex, so that it
     also lies below the common tangent of both parabolas (or the tangent of the second one through
-    0), between ``left_tangent`` and ``right_tangent``.
+    0), between ``left_tangent`` and ``_right_tangent``.
     """
 
     rho_all: float
@@ -95,7 +95,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         return max(0.5 * (math.sqrt(root) - 1.0), 0.0)
 
     @property
-    def right_tangent(self) -> float:
+    def _right_tangent(self) -> float:
         left = self.left_tangent
         if left in (0.0, math.inf):
             return math.sqrt(self.log_queries / self.rho) if left == 0.0 else math.inf
@@ -110,7 +110,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         return ZCDPLine(outward(min(self.rho_all, chord)))
 
     def estimate(self, c: float) -> CGFEstimate:
-        left, right = self.left_tangent, self.right_tangent
+        left, right = self.left_tangent, self._right_tangent
         if c <= left or not left < right:
             slope = self.rho_all * (2.0 * c + 1.0)
             return CGFEstimate(self._all_answers(c), slope, 2.0 * self.rho_all)

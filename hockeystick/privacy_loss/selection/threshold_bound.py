@@ -276,17 +276,14 @@ def _rounded(value: mpf) -> Fraction:
     return Fraction(int(mp.nint(mp.ldexp(value, _BITS))), 1 << _BITS)
 
 
-def _exact(values: Array) -> list[Fraction]:
-    return [Fraction(float(one)) for one in values]
-
-
 def _both_orders(
     at: Array, bound: Array, monotone: bool
 ) -> tuple[list[Fraction], Fraction, list[Fraction]]:
     """Return points x above 1, and bounds of Z at 1 and at x that hold in both orders."""
     half = at.size // 2
-    x, above, below = _growth(at[half + 1 :]), _exact(bound[half + 1 :]), _exact(bound[:half][::-1])
-    middle = Fraction(float(bound[half]))
+    exact = [Fraction(one) for one in bound.tolist()]
+    x, below, middle, above = _growth(at[half + 1 :]), exact[:half], exact[half], exact[half + 1 :]
+    below.reverse()
     mirrored = [one * other for one, other in zip(x, below, strict=True)]
     if not monotone:
         return x, middle, [min(one, other) for one, other in zip(above, mirrored, strict=True)]
@@ -324,9 +321,8 @@ def _values(hull: Points, at: list[Fraction]) -> list[Fraction]:
 
 def _outcomes(hull: Points) -> OutcomesLoss:
     """Return the pair whose profile a hull is: Q's masses are the changes of its slope."""
-    slopes = [Fraction(-1)]
-    slopes += [(y - low) / (x - first) for (first, low), (x, y) in pairwise(hull)]
-    slopes.append(Fraction(0))
+    between = [(y - low) / (x - first) for (first, low), (x, y) in pairwise(hull)]
+    slopes = [Fraction(-1), *between, Fraction(0)]
     corners = zip(hull, pairwise(slopes), strict=True)
     masses = [(x * (after - before), after - before) for (x, _), (before, after) in corners]
     return OutcomesLoss(tuple(one for one in masses if one[1] > 0))

@@ -1,8 +1,7 @@
 """The losses of guarantees: what is known of a mechanism of which only that is known.
 
-Huber's least favourable pair: a lower bound of a pair known up to a contamination h.
-
-Let ``P = (1 - h) P_0 + h A`` and ``Q = (1 - h) Q_0 + h B`` with any A and B. For each event S
+Huber's least favourable pair, below all that are known up to a contamination h. Let
+``P = (1 - h) P_0 + h A`` and ``Q = (1 - h) Q_0 + h B`` with any A and B. For each event S
 
     P(S) - e^eps Q(S) >= (1 - h) (P_0(S) - e^eps Q_0(S)) - e^eps h,
 
@@ -149,7 +148,6 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         return RandomizedResponsePairLoss(half) if half > 0.0 else None
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``(1 - exp((eps - e)/2))^2 / (1 - exp(-e))``, for any real epsilon."""
         own = exact(self.epsilon) * (1 + perturbation * mp.mpf(ULP))
         if epsilon >= own:
             return mp.zero
@@ -178,7 +176,6 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         return CGFEstimate(float(value), float(slope), float(curvature))
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return the largest K of any single release; not of the envelope, which has more."""
         value = float(_largest(c, self.supremum)[0])
         # K grows at most as the square of e, whose readings differ by half a unit.
         return Ball(value, 8.0 * ULP * value + _TINY)
@@ -309,7 +306,6 @@ class ConcentratedLoss(RenyiBoundLoss):
 
     @property
     def attained(self) -> GaussianLoss:
-        """The Gaussian with ``mu = sqrt(2 rho)``, whose divergences are ``rho alpha``."""
         return gaussian_within(self.rho)
 
     @property
@@ -357,15 +353,11 @@ class RenyiCurveLoss(RenyiBoundLoss):
         """Return the loss with divergences at most these, at orders > 1; one must be finite."""
         finite = [(order, tau) for order, tau in divergences if tau < math.inf]
         slope = min(least_reading(tau) / largest_reading(order) for order, tau in finite)
-        # Each point moves to the left and up, over all readings and the rounding: K increases.
         vertices = [(Fraction(0), Fraction(0))]
-        vertices += [
-            (
-                (least_reading(order) - 1) * (1 - _ULP),
-                (largest_reading(order) - 1) * largest_reading(tau) * (1 + _ULP),
-            )
-            for order, tau in finite
-        ]
+        for order, tau in finite:
+            # Each point moves to the left and up, over all readings and the rounding: K increases.
+            c = (least_reading(order) - 1) * (1 - _ULP)
+            vertices.append((c, (largest_reading(order) - 1) * largest_reading(tau) * (1 + _ULP)))
         points = tuple((float(c), _finite(k)) for c, k in lower_hull(vertices)[1:])
         return cls(points, _finite(slope * (1 - _ULP)))
 
@@ -447,7 +439,6 @@ class TwoOutcomesLoss(ProfiledLoss):
         return self.known.cgf_bounds(c)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return a lower bound, in floats."""
         loss, p = two_outcomes(self.known)
         missed = -np.expm1(np.minimum(float(epsilon) - loss, 0.0))
         return mp.mpf(float(np.max(p * missed)))
@@ -475,7 +466,7 @@ def _log_less_one(exponent: Array) -> Array:
 
 
 def gaussian_within(rho: float) -> GaussianLoss:
-    """Return the Gaussian loss with divergences ``rho alpha``, rounded down."""
+    """Return the Gaussian loss of ``mu = sqrt(2 rho)``, of divergences ``rho alpha``, at most."""
     return GaussianLoss(math.sqrt(0.5) / math.sqrt(rho) * (1.0 + 16.0 * ULP))
 
 
@@ -512,10 +503,10 @@ def _(mechanism: ZCDP | TCDP) -> DominatingPair:
 
 @dominating_pair.register
 def _(mechanism: RenyiDP) -> DominatingPair:
-    divergences = [divergence for _, divergence in mechanism.divergences]
-    if min(divergences) == 0.0:
+    least = min(divergence for _, divergence in mechanism.divergences)
+    if least == 0.0:
         return DominatingPair(None, None)
-    if min(divergences) == math.inf:
+    if least == math.inf:
         return NO_PRIVACY
     return both(RenyiCurveLoss.of(mechanism.divergences))
 

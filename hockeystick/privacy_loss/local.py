@@ -51,13 +51,7 @@ from hockeystick.mechanisms.noise.integer_noise import DiscreteLaplace
 from hockeystick.notions import PureDP
 from hockeystick.numerics import ULP
 from hockeystick.numerics.multiprecision import mp
-from hockeystick.precision.profiles import (
-    AtomList,
-    binary_runs,
-    exact,
-    randomized_response,
-    three_points,
-)
+from hockeystick.precision import profiles
 from hockeystick.privacy_loss.core.atomic import FewAtoms, ThreePointLoss, kept, read_only_atoms
 from hockeystick.privacy_loss.core.base import (
     Atoms,
@@ -99,8 +93,9 @@ class RandomizedResponseLoss(ThreePointLoss):
     epsilon: float
     categories: int
 
-    def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        return randomized_response(exact(self.epsilon) * (1 + perturbation * ULP), self.categories)
+    def exact_atoms(self, perturbation: int = 0) -> profiles.AtomList:
+        epsilon = profiles.exact(self.epsilon) * (1 + perturbation * ULP)
+        return profiles.randomized_response(epsilon, self.categories)
 
 
 @dominating_pair.register
@@ -129,9 +124,11 @@ class UnaryEncodingLoss(ThreePointLoss):
     epsilon: float
     optimized: bool
 
-    def exact_atoms(self, perturbation: int = 0) -> AtomList:
-        epsilon = exact(self.epsilon) * (1 + perturbation * ULP)
-        return three_points(epsilon, mp.mpf(0.5)) if self.optimized else binary_runs(epsilon / 2, 2)
+    def exact_atoms(self, perturbation: int = 0) -> profiles.AtomList:
+        epsilon = profiles.exact(self.epsilon) * (1 + perturbation * ULP)
+        if self.optimized:
+            return profiles.three_points(epsilon, mp.mpf(0.5))
+        return profiles.binary_runs(epsilon / 2, 2)
 
 
 @final
@@ -147,12 +144,12 @@ class RAPPORLoss(FewAtoms):
 
     same_both_ways = True
 
-    def exact_atoms(self, perturbation: int = 0) -> AtomList:
+    def exact_atoms(self, perturbation: int = 0) -> profiles.AtomList:
         # ln(2/f - 1) loses what f is below 1; 1 - f loses f where it is small.
         with mp.extraprec(64):
-            flip = min(exact(self.flip) * (1 - perturbation * ULP), 1)
+            flip = min(profiles.exact(self.flip) * (1 - perturbation * ULP), 1)
             each = 2 * mp.atanh(1 - flip) if flip > 0.5 else mp.log(2 / flip - 1)
-        return binary_runs(each, self.bits)
+        return profiles.binary_runs(each, self.bits)
 
 
 @dominating_pair.register
@@ -232,10 +229,7 @@ class CountLoss(ReportsLoss):
 
     @kept(64)
     def atoms(self) -> Atoms:
-        """Return one atom for each number, or for several neighbours of them.
-
-        All is rounded down; numbers next to omitted ones are omitted too.
-        """
+        # One for each number, or for several neighbours of them; all is rounded down.
         first, mass = binomial(self.trials, self.odds)
         reach = len(self.own[0]) - 1
         padded = np.pad(mass, reach)
@@ -281,7 +275,6 @@ def _events(loss: PrivacyLoss | None) -> Iterator[tuple[Shares, Shares]]:
 def _dominating_loss(
     randomizer: Mechanism, pair: DominatingPair, epsilon: float, users: int
 ) -> CellLoss:
-    """Return the loss that dominates shuffled reports of an epsilon-DP randomizer."""
     # Of integers next to each other the noise tells what binary responses do.
     integers = isinstance(randomizer, DiscreteLaplace) and randomizer.sensitivity == 1
     if integers or (isinstance(randomizer, RandomizedResponse) and randomizer.categories == 2):
@@ -296,7 +289,6 @@ def _dominating_loss(
 def _attained_losses(
     randomizer: Mechanism, alone: PrivacyLoss | None, epsilon: float, users: int
 ) -> list[ReportsLoss]:
-    """Return the losses of some data with a randomizer; none where none are known."""
     found: list[ReportsLoss] = []
     if isinstance(randomizer, UnaryEncoding) and randomizer.kind is Encoding.SYMMETRIC:
         found = [CountLoss.of_bits(epsilon, users, held) for held in (True, False)]
@@ -325,8 +317,7 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
     if epsilon == math.inf:
         if not isinstance(mechanism.randomizer, RandomizedResponse | PureDP):
             raise NoAnalysisError(
-                "reports are amplified by shuffling where their randomizer is epsilon-DP with a "
-                "finite epsilon, which this one is not"
+                "reports are amplified by shuffling where their randomizer has a finite epsilon"
             )
         # Reports equal the data: the differing one is identified.
         return infinity_mass_pair()

@@ -96,10 +96,7 @@ class ReportsLoss(AtomListLoss, ProfiledLoss):
     __slots__ = ()
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``sum p (1 - e^(epsilon - loss))`` over the atoms above epsilon, in floats.
-
-        With a perturbation of 1 or -1 it is an upper or lower bound, rounding included.
-        """
+        # In floats; with a perturbation an upper or lower bound, rounding included.
         atoms = self.atoms()
         at = float(epsilon)
         at -= perturbation * 8.0 * ULP * (abs(at) + self.supremum)
@@ -158,13 +155,8 @@ def _clone_weights(loss: StrongerClonesLoss) -> ReportWeights:
 def block_starts(total: int, size: int) -> NDArray[np.int64]:
     """Return where blocks of a range begin: finer in the middle, where most of the mass is."""
     left, right = int(0.3 * total), int(0.7 * total)
-    return np.concatenate(
-        (
-            np.arange(0, left, 4 * size),
-            np.arange(left, right, size),
-            np.arange(right, total, 4 * size),
-        )
-    )
+    far, near = np.arange(0, left, 4 * size), np.arange(left, right, size)
+    return np.concatenate((far, near, np.arange(right, total, 4 * size)))
 
 
 def _merged_totals(weights: ReportWeights) -> ReportWeights:
@@ -187,12 +179,8 @@ def _merged_totals(weights: ReportWeights) -> ReportWeights:
 def with_omitted_mass(atoms: Atoms, epsilon: float) -> Atoms:
     """Return the atoms with a bound of the omitted mass added at both ends of the loss."""
     end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
-    two = np.full(2, math.log(_OMITTED_MASS))
-    return Atoms(
-        np.append(atoms.loss, [float(atoms.loss.min()), end]),
-        np.append(atoms.log_p, two),
-        np.append(atoms.error, np.zeros(2)),
-    )
+    ends = [float(atoms.loss.min()), end], [math.log(_OMITTED_MASS)] * 2, [0.0, 0.0]
+    return Atoms(*map(np.append, atoms, ends))
 
 
 def deviation_of(weights: ReportWeights) -> float:
@@ -205,9 +193,8 @@ def deviation_of(weights: ReportWeights) -> float:
 def atoms_one_by_one(weights: ReportWeights, *, above: bool) -> Atoms:
     """Return one atom for each (x, t), rounded in the safe direction."""
     losses, masses = [], []
-    for t, common, difference in zip(
-        weights.totals, weights.common, weights.difference, strict=True
-    ):
+    columns = weights.totals, weights.common, weights.difference
+    for t, common, difference in zip(*columns, strict=True):
         _, fair = binomial(int(t), 1.0)
         heads = np.arange(t + 1.0) / t
         more, less = common + 2.0 * difference * heads, common + 2.0 * difference * heads[::-1]
@@ -223,10 +210,7 @@ def atoms_one_by_one(weights: ReportWeights, *, above: bool) -> Atoms:
 
 
 def _cell_masses(weights: ReportWeights, inner: Array) -> tuple[Array, Array, Array]:
-    """Return the masses under P and Q of cells between inner edges, and the relative error of each.
-
-    The outermost cells extend to the ends of the loss.
-    """
+    """Return masses under P and Q of cells from end to end of the loss, and relative errors."""
     cuts = np.tanh(0.5 * inner)
     p, q, terms = clone_masses(weights.totals, weights.common, weights.difference, cuts)
     steps = DEPTH * math.sqrt(float(weights.totals.max())) + 8.0
@@ -242,7 +226,6 @@ def _edges(epsilon: float, deviation: float, half: float) -> tuple[Array, float]
 
 
 def _far_edges(epsilon: float, inner: Array, step: float) -> Array:
-    """Return the edges with growing ones on both sides, up to the ends of the loss."""
     reach = CELLS * step
     count = math.ceil(math.log(epsilon / reach) / math.log(_GROWTH))
     far = reach * _GROWTH ** np.arange(1.0, max(count, 1))
@@ -345,7 +328,7 @@ def _binary_profile(k: Array, odds: float, likely: int, rare: int) -> Array:
 
 
 # Up to this number of outputs each is an atom.
-_PRIVACY_BLANKET_MOST_ATOMS: Final = 20_000
+_MOST_BLANKET_ATOMS: Final = 20_000
 # The largest number R of values whose mean is taken: with two kinds of them, and with one.
 _MOST_VALUES: Final = 2**12
 _MOST_VALUES_OF_ONE_KIND: Final = 2**16
@@ -358,10 +341,10 @@ _MOST_POINTS: Final = 45
 _ADDED: Final = 1e-4
 _FINEST: Final = 0.3
 _NEAR: Final = 5.0
-_PRIVACY_BLANKET_GROWTH: Final = 1.3
+_GRID_GROWTH: Final = 1.3
 # The number of terms at which neighbouring s are added up, and the fewest blocks of them.
-_PRIVACY_BLANKET_WORK: Final = 1e6
-_PRIVACY_BLANKET_FEWEST_BLOCKS: Final = 16
+_BLANKET_WORK: Final = 1e6
+_FEWEST_BLANKET_BLOCKS: Final = 16
 # Weights below this are omitted.
 _RAREST: Final = 1e-136
 
@@ -421,19 +404,17 @@ class BlanketLoss(ReportsLoss):
     @kept(64)
     def atoms(self) -> Atoms:
         weights = _weights(self)
-        if float((weights.totals + 1.0).sum()) <= _PRIVACY_BLANKET_MOST_ATOMS:
+        if float((weights.totals + 1.0).sum()) <= _MOST_BLANKET_ATOMS:
             atoms = atoms_one_by_one(weights, above=True)
         else:
             atoms = connected_dots(self.epsilon, weights, deviation_of(weights))
             if weights.null_mass > 0.0:
-                null = [0.0], [math.log(weights.null_mass)], [weights.error]
-                columns = zip(atoms, null, strict=True)
-                atoms = Atoms(*(np.append(column, one) for column, one in columns))
+                null = 0.0, math.log(weights.null_mass), weights.error
+                atoms = Atoms(*map(np.append, atoms, null))
         return read_only_atoms(*merged(with_omitted_mass(atoms, self.epsilon)))
 
 
 def _weights(loss: BlanketLoss) -> ReportWeights:
-    """Return weights for pairs of s and U that dominate those of the blanket."""
     blanket, more = loss.blanket, math.expm1(loss.epsilon)
     rest = blanket.both + blanket.neither + blanket.remainder
     first, mass = binomial(loss.users - 1, 2.0 * blanket.one / rest)
@@ -443,12 +424,12 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
     parts, error = [], 0.0
     for start, last in zip(starts, lasts, strict=True):
         trials = _trials(blanket, loss.users - int(s[last]))
-        sums = _sums(blanket, more + 1.0, trials)
+        at, chances, unsure = _sums(blanket, more + 1.0, trials)
         ratios, masses = _outermost(s[start : last + 1], mass[start : last + 1], loss.users)
-        common = (2.0 / more) * (1.0 + np.outer(ratios, blanket.worth * sums.at / trials))
-        difference = more * blanket.one * np.outer(masses, sums.mass)
+        common = (2.0 / more) * (1.0 + np.outer(ratios, blanket.worth * at / trials))
+        difference = more * blanket.one * np.outer(masses, chances)
         parts.append((np.full(common.size, s[start]), (common * difference).ravel(), difference))
-        error = max(error, sums.error + ULP * (2.0 * (last - start) + 8.0))
+        error = max(error, unsure + ULP * (2.0 * (last - start) + 8.0))
     totals, common, difference = (
         np.concatenate([np.ravel(column) for column in columns])
         for columns in zip(*parts, strict=True)
@@ -461,10 +442,7 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
 
 
 def _starts(s: Array, points: int) -> NDArray[np.int64]:
-    blocks = max(
-        _PRIVACY_BLANKET_WORK / (math.sqrt(float(s.mean())) * points),
-        _PRIVACY_BLANKET_FEWEST_BLOCKS,
-    )
+    blocks = max(_BLANKET_WORK / (math.sqrt(float(s.mean())) * points), _FEWEST_BLANKET_BLOCKS)
     size = -(-s.size // int(2.0 * min(blocks, s.size)))
     return np.arange(s.size) if size == 1 else block_starts(s.size, size)
 
@@ -490,20 +468,12 @@ def _trials(blanket: Blanket, others: int) -> int:
     return found if found <= 1 << (_BITS + 2) else (found >> shift) << shift
 
 
-class _Sums(NamedTuple):
-    """Points of a sum of R values and their masses, and the relative error of these."""
-
-    at: Array
-    mass: Array
-    error: float
-
-
 @lru_cache(maxsize=64)
-def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
-    """Return the sum of R values ``odds``, 1 or 0, on a grid: between its points, split."""
+def _sums(blanket: Blanket, odds: float, trials: int) -> tuple[Array, Array, float]:
+    """Return a grid, the masses on it of the sum of R values ``odds``, 1 or 0, and their error."""
     grid = _grid(blanket, odds, trials)
     if grid.size == 1:
-        return _Sums(grid, np.ones(1), 0.0)
+        return grid, np.ones(1), 0.0
     gaps = np.diff(grid)
     first, mass = 0, np.ones(1)
     if blanket.both > 0.0:
@@ -520,7 +490,7 @@ def _sums(blanket: Blanket, odds: float, trials: int) -> _Sums:
         found[1:] += chance * np.bincount(cell, each * up, gaps.size)
         longest = max(longest, each.size)
     error = ULP * ((16.0 + 4.0 * math.log(odds)) * (mass.size + longest) + 64.0)
-    return _Sums(grid, found, error)
+    return grid, found, error
 
 
 def _grid(blanket: Blanket, odds: float, trials: int) -> Array:
@@ -546,7 +516,6 @@ def _grid(blanket: Blanket, odds: float, trials: int) -> Array:
 
 
 def _outward(near: Array, end: float) -> Array:
-    """Return the distances of points from the mean: near ones, then growing ones up to an end."""
     last = float(near[-1])
-    steps = max(math.ceil(math.log(max(end, last) / last) / math.log(_PRIVACY_BLANKET_GROWTH)), 0)
-    return np.append(near, last * _PRIVACY_BLANKET_GROWTH ** np.arange(1.0, steps + 1.0))
+    steps = max(math.ceil(math.log(max(end, last) / last) / math.log(_GRID_GROWTH)), 0)
+    return np.append(near, last * _GRID_GROWTH ** np.arange(1.0, steps + 1.0))

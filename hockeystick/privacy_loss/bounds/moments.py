@@ -1,9 +1,7 @@
 """Bounds on moments and cumulants of losses, and the zCDP line through them.
 
-The first four cumulants of a loss, under P and under Q, for Edgeworth expansions.
-
-Fast and unproven; ``moment_bounds`` has enclosures. The mean of a small loss is of second order in
-it, so it is never a difference: with ``L = ln dP/dQ`` and ``h(y) = e^-y - 1 + y``,
+**Cumulants**, the first four under P and under Q, fast and unproven. The mean of a small loss is of
+second order in it, so it is never a difference: with ``L = ln dP/dQ``, ``h(y) = e^-y - 1 + y`` and
 ``l(y) = e^-y (e^y - 1 - y)``, both >= 0 for ``y >= 0``,
 
      E_P[L] = E_P[h(L); L > 0] + E_Q[l(-L); L < 0],
@@ -12,26 +10,22 @@ it, so it is never a difference: with ``L = ln dP/dQ`` and ``h(y) = e^-y - 1 + y
 These are ``E_P[e^-L - 1 + L]`` and ``E_Q[e^L - 1 - L]``, as ``E_P[e^-L] = 1 = E_Q[e^L]``, with the
 measure changed where an exponential would grow.
 
-Crude bounds by the sixth moment of a loss: of its moments beyond the last cells.
-
-Of an event E of probability p, with ``k <= 3`` and ``S = E[L^6]`` (Cauchy-Schwarz and Lyapunov),
+**Beyond the last cells**, of an event E of probability p, with ``k <= 3`` and ``S = E[L^6]``
+(Cauchy-Schwarz and Lyapunov),
 
     E[(|L| + a)^k; E] <= sqrt(p) (32 (S + a^6))^(k/6).
 
 Where a loss is no more than ``a + b |Z|`` of a normal Z, ``S <= 32 (a^6 + 15 b^6)``.
 
-Proven enclosures of a loss's mean, variance and third absolute central moment.
+**Enclosures** of mean, variance and third absolute central moment. On each cell of outputs the
+masses under P and under Q are known but for their round-off, the loss is monotone, and each
+integrand falls towards one loss and rises from it on, so that its extremes are at the cell's ends.
+The means are sums as above. With ``c`` near the mean m, ``Var L = E[(L-c)^2] - (m-c)^2``.
 
-The outputs are divided into cells. On each, the masses under P and under Q are known but for their
-round-off, the loss is monotone in the output, and each integrand falls towards one loss and rises
-from it on, so that its extremes are at the cell's ends. The means are sums of positive terms, as in
-``cumulants``. With ``c`` near the mean m, ``Var L = E[(L-c)^2] - (m-c)^2``.
-
-The least known line above all Renyi divergences of a loss: zero-concentrated privacy.
-
-From the ends of the loss, from its range, from a Gaussian that dominates it, and from values of K
-at many orders: K is convex and 0 at 0, so that it is below the chords between proven values at
-ascending orders, and the least rho with ``chords <= rho c (c+1)`` holds up to the last of them.
+**The least known zCDP line**, above all Renyi divergences of a loss: from its ends, its range, a
+Gaussian that dominates it, and values of K at many orders. K is convex and 0 at 0, so that it is
+below the chords between proven values at ascending orders, and the least rho with
+``chords <= rho c (c+1)`` holds up to the last of them.
 
 For some losses that are the same in both directions, ``D_alpha / alpha`` falls with alpha, so that
 the least rho is the Kullback-Leibler divergence D_1. With ``s = c + 1/2`` and the measure
@@ -53,7 +47,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, final
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 
@@ -92,16 +86,33 @@ class Cumulants(NamedTuple):
     under_q: FourCumulants
 
 
-class SignedPart(NamedTuple):
+@final
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Lower and upper bounds, cell by cell."""
+
+    low: Array
+    high: Array
+
+
+_Values = TypeVar("_Values")
+
+
+class Signed(NamedTuple, Generic[_Values]):
     """The part of one sign of a discretised loss: ``|L|``, and the weights under P and Q."""
 
-    size: Array
-    p: Array
-    q: Array
+    size: _Values
+    p: _Values
+    q: _Values
 
-    def swapped(self) -> SignedPart:
+    def swapped(self) -> Signed[_Values]:
         """Return the same with P and Q exchanged."""
-        return SignedPart(self.size, self.q, self.p)
+        return Signed(self.size, self.q, self.p)
+
+
+# By values, and by bounds of them.
+SignedPart: TypeAlias = Signed[Array]
+SignedCells: TypeAlias = Signed[Range]
 
 
 def of_signed_parts(above: SignedPart, below: SignedPart, zero_mass: float = 0.0) -> Cumulants:
@@ -183,8 +194,6 @@ def sixth_power(size: float) -> float:
 
 # Covers the round-off of sums of positive terms, and of elementary functions.
 SUM_ROUND_OFF: Final = 1e-11
-
-
 # Bounds ``E[(|L| + offset)^power]`` beyond the cells, given the power and the offset.
 TailBound: TypeAlias = Callable[[int, float], float]
 
@@ -206,29 +215,6 @@ class MomentBounds(NamedTuple):
     under_q: LawBounds
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Range:
-    """Lower and upper bounds, cell by cell."""
-
-    low: Array
-    high: Array
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SignedCells:
-    """Cells where the loss has one sign: bounds of ``|L|``, and of the masses under P and Q."""
-
-    size: Range
-    p: Range
-    q: Range
-
-    def swapped(self) -> SignedCells:
-        """Return the same with P and Q exchanged."""
-        return SignedCells(self.size, self.q, self.p)
-
-
 def of_signed_cells(
     above: SignedCells,
     below: SignedCells,
@@ -240,20 +226,15 @@ def of_signed_cells(
     rest = tail_bound(1, 0.0)
     mean_p = _total([(above.p, near[0]), (below.q, far[1])], rest)
     mean_q = _total([(above.p, near[1]), (below.q, far[0])], rest)
+    under_q = -mean_q[1], -mean_q[0]
     return MomentBounds(
         _law((above.size, above.p), (below.size, below.p), zero_mass, mean_p, tail_bound),
-        _law(
-            (above.size, above.q),
-            (below.size, below.q),
-            zero_mass,
-            (-mean_q[1], -mean_q[0]),
-            tail_bound,
-        ),
+        _law((above.size, above.q), (below.size, below.q), zero_mass, under_q, tail_bound),
     )
 
 
 def _evaluated(size: Range) -> tuple[Range, Range]:
-    """Return ``h`` and ``l`` over each cell: they increase."""
+    # ``h`` and ``l`` increase.
     low, high = mean_integrands(size.low), mean_integrands(size.high)
     return Range(low[0], high[0]), Range(low[1], high[1])
 
@@ -283,7 +264,6 @@ def _law(
 
 
 def _distance(low: Array, high: Array, centre: float) -> Range:
-    """Return the least and the largest distance of a loss between two ends from a point."""
     slack = 2.0 * ULP * (np.maximum(np.abs(low), np.abs(high)) + abs(centre))
     least = np.maximum(np.maximum(low - centre, centre - high) - slack, 0.0)
     return Range(least, np.maximum(high - centre, centre - low) + slack)
@@ -327,7 +307,7 @@ class _WithCGF(Hashable, Protocol):
     """A loss of which K has proven bounds."""
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return ``K(c)`` with a proven error."""
+        """Return K with a proven error."""
 
 
 def lowest(lines: Iterable[ZCDPLine | None]) -> ZCDPLine | None:

@@ -75,7 +75,7 @@ class DominatedLoss(CellLoss):
 
 
 def dominated_pair(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
-    """Return the pair of a dominating and an attained loss, the same in both directions."""
+    """Return the losses of a pair that is the same in both directions."""
     return both(above if above == below else DominatedLoss(above, below))
 
 
@@ -150,13 +150,12 @@ class JoinedLoss(CellLoss):
     choices: Choices | None = None
 
     @property
-    def symmetric(self) -> bool:
-        """Whether both halves are those of one loss."""
+    def _symmetric(self) -> bool:
         return self.above == self.reverse
 
     @property
     def _with_quadrature(self) -> PrivacyLoss | None:
-        return self.above.symmetrized_quadrature if self.symmetric else None
+        return self.above.symmetrized_quadrature if self._symmetric else None
 
     @property
     def analytic(self) -> AnalyticLoss | None:
@@ -185,13 +184,13 @@ class JoinedLoss(CellLoss):
         if quadrature:
             return quadrature.clt_mu_squared
         twice = 2.0 * self.above.clt_mu_squared
-        return twice if self.symmetric else super(JoinedLoss, self).clt_mu_squared
+        return twice if self._symmetric else super(JoinedLoss, self).clt_mu_squared
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
         """The larger one of both: ``G_mu`` is symmetric."""
-        squares = self.above.dominating_mu_squared, self.reverse.dominating_mu_squared
-        return None if None in squares else max(square for square in squares if square is not None)
+        one, other = self.above.dominating_mu_squared, self.reverse.dominating_mu_squared
+        return None if one is None or other is None else max(one, other)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         quadrature = self._with_quadrature
@@ -203,14 +202,14 @@ class JoinedLoss(CellLoss):
 
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 + M)`` with M of the loss above 0: losses <= 0 contribute at most 1."""
-        if self.symmetric:
+        if self._symmetric:
             known = self.above.cgf_bounds(c)
             return _log_one_more(known.midpoint + known.radius)
         return _log_one_more(self.above.cgf_upper(c))
 
     def zcdp_line(self) -> ZCDPLine | None:
         # The unsampled losses are the same in both directions.
-        unsampled = self.above.unsampled if self.symmetric else None
+        unsampled = self.above.unsampled if self._symmetric else None
         return lowest((CellLoss.zcdp_line(self), unsampled.zcdp_line() if unsampled else None))
 
     def atoms(self) -> Atoms:
@@ -248,7 +247,6 @@ class JoinedLoss(CellLoss):
 
 
 def _log_one_more(exponent: float) -> float:
-    """Return an upper bound of ``ln(1 + e^K)``."""
     if exponent > LARGEST_EXPONENT:
         return exponent * (1.0 + 4.0 * ULP)
     return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
@@ -262,7 +260,6 @@ def _positive_atoms(loss: CellLoss) -> Atoms:
 def _mass_at_zero(
     above: CellLoss, reverse: CellLoss, logs: Array, errors: Array
 ) -> tuple[float, float]:
-    """Return ``ln`` of the remaining mass, that of the atom at 0, and its error."""
     positive = np.array([0.0, math.inf])
     right = above.cells(positive)
     left = right if reverse is above else reverse.cells(positive)
@@ -347,7 +344,6 @@ def chord(values: Array, step: float, place: float) -> float:
 
 
 def _on_lattice(above: Array, reverse: Array, step: float) -> tuple[Array, Array]:
-    """Return upper bounds of P's masses on the lattice and at infinity, and of the exchange's."""
     above[0] = reverse[0] = max(above[0], reverse[0])
     ratio = np.exp(step * np.arange(above.size))
     rounding = 2.0**-50 * above.size * above[0] / step

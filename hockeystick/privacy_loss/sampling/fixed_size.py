@@ -98,8 +98,7 @@ def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
         return pair
     if whole and not zeroed and not isinstance(mechanism.inner, Gaussian):
         raise NoAnalysisError(
-            "a sample of all has no example to take the place of the missing one, and of "
-            f"{mechanism.inner} it is only known what a replacement costs"
+            f"of {mechanism.inner} it is only known what a replacement costs, in a sample of all"
         )
     if pair.removing != pair.adding:
         raise NoAnalysisError(
@@ -187,9 +186,8 @@ def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> Dominating
     fails = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure > 0.0
     if rate == 1 and (fails or not isinstance(replaced, CellLoss)):
         raise NoAnalysisError(
-            f"of {mechanism.inner} no distribution of losses is known that is finite, to bound "
-            "what zeroing an example costs; under replace-one the whole sample is accounted, and "
-            "costs no less"
+            f"of {mechanism.inner} no finite distribution of losses is known, to bound what zeroing"
+            " an example costs; replace-one is accounted, and costs no less"
         )
     if rate == 1:
         return both(DominatedLoss(cast(CellLoss, replaced.dominating), half))
@@ -257,7 +255,7 @@ def noise_of(inner: Mechanism, what: str) -> float | None:
 
 
 class _Group(NamedTuple):
-    """A range of multiplicities, and its probability."""
+    """Multiplicities in a range."""
 
     fewest: int
     most: int

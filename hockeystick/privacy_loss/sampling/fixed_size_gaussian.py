@@ -26,18 +26,7 @@ from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.multiprecision import mp, mpc, mpf, working_digits
 from hockeystick.precision.lines import fixed_size_gaussian_line, gauss_legendre
 from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
-from hockeystick.privacy_loss.bounds.moments import (
-    SUM_ROUND_OFF,
-    Cumulants,
-    MinorantDecay,
-    MomentBounds,
-    Range,
-    SignedCells,
-    SignedPart,
-    TailBound,
-    of_signed_cells,
-    of_signed_parts,
-)
+from hockeystick.privacy_loss.bounds import moments
 from hockeystick.privacy_loss.core.atomic import log_values, mgf_line
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -136,20 +125,20 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     def dominating_mu_squared(self) -> Fraction:
         return mu_squared_upper(self.noise_multiplier)
 
-    def cumulants(self) -> Cumulants | None:
+    def cumulants(self) -> moments.Cumulants | None:
         if self.out_of_range:
             return None
         right = _half(float(self.rate), self.mu, 1.0)
-        return of_signed_parts(right, right.swapped(), self.atom)
+        return moments.of_signed_parts(right, right.swapped(), self.atom)
 
-    def moment_bounds(self) -> MomentBounds | None:
+    def moment_bounds(self) -> moments.MomentBounds | None:
         if self.out_of_range:
             return None
         right = _cells(float(self.rate), self.mu, 1.0)
         # Readings of the rate move 1 - p by an ulp of p.
-        slack = SUM_ROUND_OFF * self.atom + 2.0 * ULP
+        slack = moments.SUM_ROUND_OFF * self.atom + 2.0 * ULP
         none = max(self.atom - slack, 0.0), self.atom + slack
-        return of_signed_cells(right, right.swapped(), _of_normals(self.mu), none)
+        return moments.of_signed_cells(right, right.swapped(), _of_normals(self.mu), none)
 
     supremum: ClassVar[float] = math.inf
 
@@ -188,30 +177,26 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             return CGFEstimate(*fixed_size_gaussian.convex_bound(float(self.rate), self.mu, c))
         p, longest = float(self.rate), self._rough_reach(c)
         rule = _gauss_legendre(_ORDER)
-        return CGFEstimate.of_sums(
-            *fixed_size_gaussian.cumulant_sums(p, self.mu, c, longest, *rule)
-        )
+        found = fixed_size_gaussian.cumulant_sums(p, self.mu, c, longest, *rule)
+        return CGFEstimate.of_sums(*found)
 
     def cgf_bounds(self, c: float, log_accuracy: float = _SHARP) -> Ball:
-        """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
         known = self.cgf_by_rule(c, value, log_accuracy)
         if known:
             return known
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
-        upper = (
-            fixed_size_gaussian.convex_bound(float(self.rate), self.mu, c)[0] * (1.0 + 64.0 * ULP)
-            + 16.0 * ULP * inner
-        )
+        convex = fixed_size_gaussian.convex_bound(float(self.rate), self.mu, c)[0]
+        upper = convex * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
         return Ball(0.5 * upper, 0.5 * upper)
 
-    def decay(self, c: float) -> MinorantDecay:
+    def decay(self, c: float) -> moments.MinorantDecay:
         norm = self.cgf_bounds(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         p = float(self.rate)
         width, mass, variation = uniform_minorant.level_sets(p, self.mu, c, True, upper, error)
         share = (self.atom + 4.0 * ULP) * math.exp(error - upper) * (1.0 + 1e-9)
-        return MinorantDecay(width, mass, float(variation), min(share, 1.0))
+        return moments.MinorantDecay(width, mass, float(variation), min(share, 1.0))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> PanelRule | None:
         longest = self._reach(c_high, log_tolerance - 1.0)
@@ -244,12 +229,9 @@ class PanelRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         with np.errstate(all="ignore"):
+            of, panels = self.loss, (self.starts, self.halves, *_gauss_legendre(_ORDER))
             loss, log_weight, loss_error, weight_error = fixed_size_gaussian.nodes(
-                float(self.loss.rate),
-                self.loss.mu,
-                self.starts,
-                self.halves,
-                *_gauss_legendre(_ORDER),
+                float(of.rate), of.mu, *panels
             )
             # Each node is half on either side, times the root of its ratio.
             both, off = np.concatenate((loss, -loss)), np.tile(loss_error, 2)
@@ -260,15 +242,9 @@ class PanelRule:
             return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        return fixed_size_gaussian_line(
-            self.loss.rate,
-            reciprocal(self.loss.noise_multiplier),
-            list(zip(self.starts.tolist(), self.halves.tolist(), strict=True)),
-            _ORDER,
-            c=c,
-            step=step,
-            count=count,
-        )
+        rate, mu = self.loss.rate, reciprocal(self.loss.noise_multiplier)
+        panels = list(zip(self.starts.tolist(), self.halves.tolist(), strict=True))
+        return fixed_size_gaussian_line(rate, mu, panels, _ORDER, c=c, step=step, count=count)
 
 
 @dominating_pair_of_tradeoff.register
@@ -283,17 +259,19 @@ def _(tradeoff: SampledGaussianTradeOff) -> DominatingPair:
     return both(FixedSizeGaussianLoss(tradeoff.rate, noise))
 
 
-def sampled_cumulants(p: float, mu: float, removing: bool) -> Cumulants:
+def sampled_cumulants(p: float, mu: float, removing: bool) -> moments.Cumulants:
     """Return those of the mixture against N(0, 1) (removing), or the other way round."""
     left, right = _half(p, mu, -1.0), _half(p, mu, 1.0)
-    return of_signed_parts(*((right, left) if removing else (left.swapped(), right.swapped())))
+    return moments.of_signed_parts(
+        *((right, left) if removing else (left.swapped(), right.swapped()))
+    )
 
 
-def sampled_moment_bounds(p: float, mu: float, removing: bool) -> MomentBounds:
+def sampled_moment_bounds(p: float, mu: float, removing: bool) -> moments.MomentBounds:
     """Return those of the mixture against N(0, 1) (removing), or the other way round."""
     left, right = _cells(p, mu, -1.0), _cells(p, mu, 1.0)
     parts = (right, left) if removing else (left.swapped(), right.swapped())
-    return of_signed_cells(*parts, _of_normals(mu))
+    return moments.of_signed_cells(*parts, _of_normals(mu))
 
 
 def log_ratio(p: float, mu: float, u: Array) -> Array:
@@ -304,7 +282,7 @@ def log_ratio(p: float, mu: float, u: Array) -> Array:
     return np.where(t > 30.0, large, small)
 
 
-def _half(p: float, mu: float, sign: float) -> SignedPart:
+def _half(p: float, mu: float, sign: float) -> moments.SignedPart:
     """Return Gauss-Legendre nodes on panels that resolve ``ln r``; P is the mixture.
 
     They are where the mixture is the more likely one (1) or the less likely one (-1).
@@ -320,16 +298,16 @@ def _half(p: float, mu: float, sign: float) -> SignedPart:
     weight = (half * w).ravel() / math.sqrt(2.0 * math.pi)
     bare, shifted = weight * np.exp(-0.5 * u * u), weight * np.exp(-0.5 * (u - mu) ** 2)
     size = np.maximum(sign * log_ratio(p, mu, u), 0.0)
-    return SignedPart(size, (1.0 - p) * bare + p * shifted, bare)
+    return moments.SignedPart(size, (1.0 - p) * bare + p * shifted, bare)
 
 
-def _of_normals(mu: float) -> TailBound:
+def _of_normals(mu: float) -> moments.TailBound:
     return lambda power, offset: float(
         4.0 * _REST * (1.0 + 0.5 * mu * mu + offset + 20.0 * mu) ** power
     )
 
 
-def _cells(p: float, mu: float, sign: float) -> SignedCells:
+def _cells(p: float, mu: float, sign: float) -> moments.SignedCells:
     """Return cells that walk away from ``u = mu/2``, where the loss is 0; P is the mixture.
 
     They are where the mixture is the more likely one (1) or the less likely one (-1). The errors
@@ -349,11 +327,11 @@ def _cells(p: float, mu: float, sign: float) -> SignedCells:
     if sign < 0.0:
         u, size = np.append(u, -math.inf), np.append(size, -math.log1p(-p))
         error = np.append(error, ULP * (16.0 * p / (1.0 - p) + 16.0 * size[-1]))
-    sizes = Range(np.maximum(size - error, 0.0)[:-1], (size + error)[1:])
+    sizes = moments.Range(np.maximum(size - error, 0.0)[:-1], (size + error)[1:])
     at = u[:: int(sign)]
     unsure = np.where(np.isinf(at), 0.0, 4.0 * ULP * (np.abs(at) + mu))
     found = sampled_masses(edges_at(at, unsure), p, (0.0, mu, 0.0))
     log_p, log_q, off = (one[:: int(sign)] for one in found)
-    return SignedCells(
-        sizes, *(Range(np.exp(one - off), np.exp(one + off)) for one in (log_p, log_q))
+    return moments.SignedCells(
+        sizes, *(moments.Range(np.exp(one - off), np.exp(one + off)) for one in (log_p, log_q))
     )

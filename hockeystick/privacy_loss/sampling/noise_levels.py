@@ -27,7 +27,7 @@ from hockeystick.privacy_loss.core.base import (
     NoAnalysisError,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.composition import largest_when_adding, mu_squared_upper
+from hockeystick.privacy_loss.core.composition import largest_when_adding
 from hockeystick.privacy_loss.sampling.sampled_gaussian import FARTHEST, SampledGaussianLoss
 
 # The number of nodes for the levels of one cell; a rule of n is exact up to degree 2n - 1.
@@ -117,18 +117,12 @@ class Levels:
         self.runs: int = int(self.points.size)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all levels are the same."""
         if self is other or not isinstance(other, Levels):
             return self is other
         return self._hash == other._hash and self.noise.tobytes() == other.noise.tobytes()
 
     def __hash__(self) -> int:
-        """Return the hash of all levels."""
         return self._hash
-
-    def __repr__(self) -> str:
-        """Return the counts of the levels, from the largest noise to the smallest."""
-        return f"<{self.runs} levels of noise from {self.most:g} to {self.least:g}>"
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -156,8 +150,8 @@ class Levels:
         middle = int(np.searchsorted(cell.points, cell.centre))
         if not 0 < middle < cell.runs:
             # Levels next to each other: those that are the first one, and the others.
-            noise = self.noise[cell.start : cell.start + cell.runs]
-            middle = int(np.count_nonzero(noise == noise[0]))
+            noise = self.one_by_one(cell)
+            middle = noise.count(noise[0])
         ends = (cell.start, cell.start + middle, cell.start + cell.runs)
         return tuple(self._cell(low, high, _NODES) for low, high in pairwise(ends))
 
@@ -216,7 +210,7 @@ _FINE: Final = 1e-9
 # Cells of so few runs are not halved; more runs than these are not taken one by one.
 _SMALL: Final = 24
 _MOST_SINGLE: Final = 3000
-# The number of heights at which errors are evaluated, until ln M has decreased by this.
+# How many heights errors are evaluated at, until ln M has decreased by this.
 _HEIGHTS: Final = 12
 _FALLEN: Final = 18.0
 # A sequence of more runs is not expanded.
@@ -297,9 +291,7 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     @property
     def dominating_mu_squared(self) -> Fraction:
-        noises = Counter(self.levels.noise.tolist())
-        squares = (mu_squared_upper(noise) * count for noise, count in noises.items())
-        return sum(squares, Fraction(0))
+        return sum((loss.dominating_mu_squared * count for loss, count in self.runs), Fraction(0))
 
     @property
     def supremum(self) -> float:
@@ -308,7 +300,6 @@ class GaussianSequenceLoss(AnalyticLoss):
         return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * ULP)
 
     def cgf_bounds(self, c: float, error: float = _FINE) -> Ball:
-        """Return K by nodes that err by so much, or between bins where there are none."""
         nodes = self.nodes(Needs(c, ((0.0, error),)))
         if nodes is None:
             return self._between(c)
@@ -349,7 +340,7 @@ class GaussianSequenceLoss(AnalyticLoss):
         return Nodes(tuple(done), single)
 
     def _least_excess(self, cell: Cell, c: float) -> float:
-        """Return ``M(c) - 1`` of the run with the most noise in a cell, unproven."""
+        # That of the run with the most noise, unproven.
         value = self.run(math.exp(-float(cell.points[0]))).cgf_estimate(c).value
         return math.expm1(min(value, LARGEST_EXPONENT))
 
@@ -408,7 +399,7 @@ class Needs(NamedTuple):
 
 
 def _needs_along(decay: SequenceDecay, c: float, height: float) -> Needs:
-    """Return what a line takes: where M has fallen, the more may K be off."""
+    # Where M has fallen, the more may K be off.
     errors = []
     for part in range(_HEIGHTS + 1):
         y = height * part / _HEIGHTS
@@ -468,7 +459,6 @@ class SequenceRule:
     nodes: int
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return ``ln M`` along the line; where nodes prove nothing, only that it is small."""
         if count == 1:
             known = self.loss.cgf_bounds(c, _ROUGH)
             return ContourValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
@@ -516,10 +506,7 @@ def _or_small(values: ContourValues, decay: SequenceDecay, step: float) -> Conto
 
 
 def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Around, ...]:
-    """Return what is known of a run's M around a cell, in the ellipses that are in reach.
-
-    Levels that are all alike have a node that is exact.
-    """
+    """Return what is known of a run's M around a cell, in the ellipses that are in reach."""
     if cell.alike:
         return (Around(0.0, 0.0),)
     bounds = []
@@ -532,15 +519,12 @@ def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Ar
         upper = known.midpoint + known.radius
         if upper > 1.0:
             continue
-        excess = math.expm1(upper) * _growth(math.exp(high), math.cos(angle)) * (1.0 + 1e-9)
-        bounds.append(Around(excess, cell.error(ellipse)))
+        # C of the loss's text, at the largest ``|mu|`` of the ellipse.
+        mu, cosine = math.exp(high), math.cos(angle)
+        exponent = 0.125 * mu * mu * (1.0 / cosine - cosine)
+        growth = math.exp(min(exponent, LARGEST_EXPONENT)) / math.sqrt(cosine)
+        bounds.append(Around(math.expm1(upper) * growth * (1.0 + 1e-9), cell.error(ellipse)))
     return tuple(bounds)
-
-
-def _growth(mu: float, cosine: float) -> float:
-    """Return ``C = exp(mu^2 (1/cos - cos)/8) / sqrt(cos)``."""
-    exponent = 0.125 * mu * mu * (1.0 / cosine - cosine)
-    return math.exp(min(exponent, LARGEST_EXPONENT)) / math.sqrt(cosine)
 
 
 def _level_sets(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Array]:

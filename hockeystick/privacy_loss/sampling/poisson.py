@@ -1,6 +1,6 @@
 """The pair of losses of a mechanism on a Poisson sample.
 
-Why a group that contributes one vector costs most, for Gaussian noise: let the group's examples
+**A group that contributes one vector costs most**, for Gaussian noise: let the group's examples
 contribute g_i with ``|g_i| <= 1/z`` on one data set and h_i on the other (0 where they are missing
 or zeroed), and let S be those in the sample, which is drawn alike from both. With ``a_S`` and
 ``b_S`` the sums of g_i and h_i over S, relative to the other examples' sum, the densities over
@@ -16,11 +16,9 @@ As ``|a_S| <= |S|/z``, the products are at most ``|S| |T|/z^2`` and at least its
 with ``b = 0``: all g_i = u/z and h_i = -u/z (or 0) for one unit vector u have all extremes at once.
 In the same way the cost rises with every length alone, so that counts may be moved up.
 
-The losses of Gaussian noise on a Poisson sample truncated to a largest size.
-
-Let the larger data set have n examples, x the one that differs, and let J ~ Bin(n - 1, p) of the
-others be drawn; B is the cap. Whether ``J >= B`` has the same chance F with x and without it, so
-that it may be told:
+**Truncated to a largest size B**, let the larger data set have n examples, x the one that differs,
+and let J ~ Bin(n - 1, p) of the others be drawn. Whether ``J >= B`` has the same chance F with x
+and without it, so that it may be told:
 
 - ``J < B``: nothing is cut, and x is in the sample with probability p: the sum moves by up to C.
 - ``J >= B``: without x the sample is a random set of B others, whatever J is; with x, if it is
@@ -213,8 +211,7 @@ def _(mechanism: PoissonSubsampledGroup) -> DominatingPair:
         return DominatingPair(None, None)
     if size > _LARGEST_GROUP:
         raise NoAnalysisError(
-            f"groups on a Poisson sample are accounted up to {_LARGEST_GROUP:,} examples, not for "
-            f"{size:,}"
+            f"sampled groups are accounted up to {_LARGEST_GROUP:,} examples, not for {size:,}"
         )
     if replaced and noise == 0.0:
         return two_point_pair(0.0, float(1 - (1 - decimal(rate)) ** size))
@@ -234,10 +231,8 @@ def _(mechanism: PoissonSubsampledGroup) -> DominatingPair:
 
 def binomial_counts(rate: Fraction, size: int) -> list[Fraction]:
     """Return the probability of each number of examples in the sample."""
-    return [
-        math.comb(size, count) * rate**count * (1 - rate) ** (size - count)
-        for count in range(size + 1)
-    ]
+    none = 1 - rate
+    return [math.comb(size, k) * rate**k * none ** (size - k) for k in range(size + 1)]
 
 
 def moved_counts(
@@ -326,12 +321,10 @@ def _uncut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> Domina
 
 def _cut(rate: float | Fraction, noise: float, adjacency: Adjacency) -> DominatingPair:
     """Return the losses of a full sample that an example is in with some chance."""
-    moved = SampledGaussianLoss(rate, noise / 2.0, True)
     if adjacency is Adjacency.ADD_REMOVE:
-        return DominatingPair(moved, SampledGaussianLoss(rate, noise / 2.0, False))
-    zeroed = None
-    if adjacency is Adjacency.ZERO_OUT:
-        zeroed = clipped_pair(decimal(rate), noise)
+        return _uncut(rate, noise / 2.0, adjacency)
+    zeroed = clipped_pair(decimal(rate), noise) if adjacency is Adjacency.ZERO_OUT else None
+    moved = SampledGaussianLoss(rate, noise / 2.0, True)
     return zeroed or both(JoinedLoss(moved, moved))
 
 
@@ -394,12 +387,7 @@ def _sampled(loss: PrivacyLoss | None, rate: Fraction) -> PrivacyLoss | None:
     if isinstance(loss, NoiselessLoss) and loss.rate == 1:
         return RandomizedResponsePairLoss(0.0, decimal_or_above(rate))
     if isinstance(loss, RandomizedResponsePairLoss) and loss.failure > 0.0:
-        raise NoAnalysisError(
-            "a guarantee that may fail has no distribution of its loss to sample; sample its pure "
-            "part, and add the failures of all runs"
-        )
+        raise NoAnalysisError("it may fail: sample its pure part, and add the failures of all runs")
     if not isinstance(loss, CellLoss):
-        raise NoAnalysisError(
-            "only some bounds of its privacy loss are known, not its distribution"
-        )
+        raise NoAnalysisError("only some bounds of its loss are known, not its distribution")
     return observed_mixture([(1 - rate, None), (rate, loss)])

@@ -175,10 +175,7 @@ def _edges(nodes: Array) -> Array:
 
 
 def _lognormal(edges: Array, noise: float, above: bool) -> Points:
-    """Return one likelihood ratio: cells between edges, spread to these or merged.
-
-    Its part of the mean in a cell is the mass that the cell has with the record.
-    """
+    """Return one likelihood ratio; its part of the mean in a cell is the mass with the record."""
     exact = exact_edges(edges)
     log_q, error_q = log_masses(gaussian_edges(exact, 1.0 / noise, -1.0))
     log_p, error_p = log_masses(gaussian_edges(exact, 1.0 / noise, 1.0))
@@ -223,7 +220,6 @@ def _paired(x: Points, y: Points, at: Array, count: int, width: float, above: bo
 
 
 def _partners(x: Array, y: Array) -> tuple[Indices, Indices]:
-    """Return, for each mass of one variable, which of the other's are enough together with it."""
     least = _LEAST_PRODUCT / x
     first = np.searchsorted(np.maximum.accumulate(y), least)
     last = y.size - np.searchsorted(np.maximum.accumulate(y[::-1]), least)
@@ -233,7 +229,6 @@ def _partners(x: Array, y: Array) -> tuple[Indices, Indices]:
 def _left_out(
     x: Points, y: Points, first: Indices, last: Indices, product: bool
 ) -> tuple[float, float]:
-    """Return bounds of all that has been lost, before or as a negligible pair."""
 
     def outside(values: Array) -> Array:
         sums = np.concatenate(([0.0], np.cumsum(values)))
@@ -319,7 +314,7 @@ def _(mechanism: RandomAllocation) -> Composition:
 
 
 def _by_blocks(mechanism: RandomAllocation, removing: bool) -> Terms:
-    """Return the losses of one allocation in each block, of two lengths; none where one does."""
+    """Return those of one allocation in each block, of two lengths; none where one does."""
     noise = mechanism.inner.noise_multiplier
     steps, times = mechanism.steps, mechanism.participations
     if times == 0 or steps % times == 0 or noise in (0.0, math.inf):
@@ -481,7 +476,6 @@ def _listed(noise: float, block: int, times: int) -> bool:
 
 
 def _summed(noise: float, steps: int, times: int) -> GaussianLoss:
-    """Return the loss of the sum of all steps' outputs: the record moves it by k, for sure."""
     return _scaled(noise, times / math.sqrt(steps), 1.0)
 
 
@@ -493,13 +487,11 @@ def _scaled(noise: float, moved: float, side: float) -> GaussianLoss:
 
 
 def _points(loss: AllocationLoss) -> tuple[Points, float]:
-    """Return the likelihood ratio that a loss is the logarithm of, and the step of its lattice."""
     block = loss.steps // loss.participations
     return allocated(loss.noise_multiplier, block, loss.participations, loss.above)
 
 
 def _atoms_of_scores(loss: AllocationLoss) -> Atoms:
-    """Return the losses of the sum of all scores on a lattice, moved down."""
     noise, steps, times = loss.noise_multiplier, loss.steps, loss.participations
     sums = score_sums(noise, steps, times)
     assert sums is not None
@@ -518,7 +510,6 @@ def _off(loss: AllocationLoss) -> float:
 
 
 def _whole(move: float) -> float:
-    """Return a multiple of the unit, or of a coarser power of 2, that is no smaller."""
     return max(2.0 ** math.ceil(math.log2(move)), _UNIT)
 
 

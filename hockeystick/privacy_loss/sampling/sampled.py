@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.multiprecision import mp, mpf
@@ -48,7 +47,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     sampled_masses,
 )
 
-Indices = NDArray[np.signedinteger[Any]]
 # Likelihood ratios beyond this are handled as logarithms.
 _LARGE: Final = 1e3
 # The largest relative error of a likelihood ratio.
@@ -66,15 +64,9 @@ class SubsamplingMap:
     removing: bool
 
     @property
-    def chance(self) -> float:
-        """The rate p to within half a unit in the last place."""
-        return float(self.rate)
-
-    @property
     def complement(self) -> float:
-        """``1 - p``, to within half a unit in the last place of itself."""
-        rate = self.rate
-        return float(1 - (decimal(rate)))
+        """``1 - p``, as the rate to within half a unit in the last place of itself."""
+        return float(1 - decimal(self.rate))
 
     def supremum(self, inner: float) -> float:
         """Return an upper bound of the image of losses up to ``inner``."""
@@ -105,24 +97,19 @@ class SubsamplingMap:
 
     def masses(self, inner: CellLoss, edges: UncertainEdges) -> Masses:
         """Return the masses between edges of the sampled loss, of the part without atoms."""
-        own = masses_between(inner, self.inner_edges(edges))
+        with np.errstate(all="ignore"):
+            at = self._backward(edges if self.removing else mirrored(edges))
+        own = masses_between(inner, at if self.removing else mirrored(at))
         log_p, log_q = (own.log_p, own.error), (own.log_q, own.error)
         if self.removing:
-            log_p = log_mixture(log_q, self.complement, log_p, self.chance)
+            log_p = log_mixture(log_q, self.complement, log_p, float(self.rate))
         else:
-            log_q = log_mixture(log_p, self.complement, log_q, self.chance)
+            log_q = log_mixture(log_p, self.complement, log_q, float(self.rate))
         return Masses(log_p[0], log_q[0], np.maximum(log_p[1], log_q[1]))
-
-    def inner_edges(self, edges: UncertainEdges) -> UncertainEdges:
-        """Return the preimages of edges, rounding included."""
-        with np.errstate(all="ignore"):
-            if self.removing:
-                return self._backward(edges)
-            return mirrored(self._backward(mirrored(edges)))
 
     def _forward(self, loss: Array) -> tuple[Array, Array]:
         """Return ``f(l)`` of losses known to 4 ulp, and the error."""
-        p, complement = self.chance, self.complement
+        p, complement = float(self.rate), self.complement
         with np.errstate(all="ignore"):
             grown = p * np.expm1(np.minimum(loss, 600.0))
             ratio = 1.0 + grown
@@ -141,7 +128,7 @@ class SubsamplingMap:
 
         ``g = e^l' / (p e^l)`` at the lower edge. Large likelihood ratios u are logarithms.
         """
-        p, given = self.chance, edges.at
+        p, given = float(self.rate), edges.at
         excess = np.expm1(given) / p
         excess_error = (1.0 + p * excess) * edges.error / p + 10.0 * ULP * np.abs(excess)
         relative = excess_error / (1.0 + excess)
@@ -244,9 +231,7 @@ class SubsampledLoss(CellLoss):
 class SampledLoss(SubsampledLoss, DensityLoss):
     """The loss of ``(1-p) Q + p P`` against Q (removing), or P against ``(1-p) P + p Q`` (adding).
 
-    ``inner`` is the loss of P against Q in the same direction. The loss is
-    ``ln(1 - p + p e^l)`` when removing and ``-ln(1 - p + p e^-l)`` when adding; p is neither 0
-    nor 1.
+    ``inner`` is the loss of P against Q in the same direction; p is neither 0 nor 1.
 
     References:
         Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
@@ -301,10 +286,9 @@ def sampled_delta(
 @final
 @dataclass(frozen=True, slots=True)
 class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
-    """``SampledLoss`` of a loss with atoms only: the sums over atoms stay sums over atoms.
+    """``SampledLoss`` of a loss with atoms only, which it has too.
 
-    Removing, ``l' = ln(1 - p + p e^l)`` has ``p' = p_l (p + (1-p) e^-l)``; adding,
-    ``l' = -ln(1 - p + p e^-l)`` keeps its probability.
+    Removing, an atom at l has ``p + (1-p) e^-l`` times its probability; adding, the same.
     """
 
     inner: AtomicLoss
@@ -335,9 +319,8 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
         left = self.inner.log_omitted_moment(c)
         if left == -math.inf:
             return left
-        return min(
-            max(left, LOG_LEAST_MASS), LOG_LEAST_MASS + c * max(self.supremum, 0.0)
-        ) + math.log(2.0)
+        bounded = LOG_LEAST_MASS + c * max(self.supremum, 0.0)
+        return min(max(left, LOG_LEAST_MASS), bounded) + math.log(2.0)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         return sampled_delta(self.inner.delta, self.rate, self.removing, epsilon, perturbation)
@@ -416,11 +399,8 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         size = np.abs(half)
         log_sinh = np.where(size > _STEEP, size - _LN_2, np.log(np.sinh(np.minimum(size, _STEEP))))
         exponent = log_k + log_sinh
-        bend = np.where(
-            exponent > _LOGARITHMIC,
-            exponent + _LN_2,
-            np.arcsinh(np.exp(np.minimum(exponent, _LOGARITHMIC))),
-        )
+        near = np.arcsinh(np.exp(np.minimum(exponent, _LOGARITHMIC)))
+        bend = np.where(exponent > _LOGARITHMIC, exponent + _LN_2, near)
         at = half + np.copysign(bend, half)
         logs = abs(log_k) + mu * mu + np.where(np.isfinite(log_sinh), np.abs(log_sinh), 0.0)
         error = ULP * (np.minimum(bend, 1.0) * (8.0 * logs + 32.0) + 8.0 * np.abs(at))
@@ -439,9 +419,8 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         worse = 1 + perturbation * ULP
-        return replaced_gaussian_delta(
-            epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
-        )
+        rate, mu = min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
+        return replaced_gaussian_delta(epsilon, rate, mu)
 
 
 def _far_apart(half: Array) -> Array:

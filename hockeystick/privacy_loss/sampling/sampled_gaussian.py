@@ -16,12 +16,7 @@ from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision import lines
 from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
-from hockeystick.privacy_loss.bounds.moments import (
-    Cumulants,
-    MinorantDecay,
-    MomentBounds,
-    sixth_moment_of_normal,
-)
+from hockeystick.privacy_loss.bounds import moments
 from hockeystick.privacy_loss.core.atomic import log_values, mgf_line, tilted_line
 from hockeystick.privacy_loss.core.base import (
     LARGEST_EXPONENT,
@@ -133,7 +128,6 @@ class SampledGaussianTailSplit:
         return CGFEstimate(math.inf, math.inf, 0.0) if counts else found
 
     def _log_above(self, c: float) -> float:
-        """Return about ln of what counts well above the window under a tilt by c."""
         edge, width, mu = self.below.edge, self.below.width, self.loss.mu
         above = (c * mu - edge) / (1.0 + 1.0 / (width * width))
         if above <= _WIDTHS * width:
@@ -143,7 +137,6 @@ class SampledGaussianTailSplit:
         return log_size - 0.5 * (above / width) ** 2 - 0.5 * u * u
 
     def bulk_upper(self, c: float, log_tolerance: float) -> float:
-        """Return a proven upper bound of ``ln A(c)``: that of the losses below, one by one."""
         pair, w, window = (self.loss.p, self.loss.mu), 1.0 + c, (self.below.edge, self.below.width)
         pull = w * self.loss.mu
         capped = window[0] + window[1] * (window[1] * pull + _FAR)
@@ -194,7 +187,6 @@ class SampledGaussianTailSplit:
 
     @property
     def _windows(self) -> tuple[float, float, float, float]:
-        """Edges and widths of W and V."""
         return (self.below.edge, self.below.width, *self.top)
 
     def _span(self, c: float) -> tuple[float, float]:
@@ -329,18 +321,13 @@ class NearSampledGaussianLoss(SampledGaussian, NearLoss):
         real, _, error = rule.line(c, 0.0, 1)
         return Ball(float(real[0]), float(error[0]))
 
-    def decay(self, c: float) -> MinorantDecay:
-        norm = self.cgf_bounds(c)
+    def decay(self, c: float) -> moments.MinorantDecay:
+        norm, end = self.cgf_bounds(c), self.edge - _KEPT * self.width
+        upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         width, mass, _ = uniform_minorant.level_sets(
-            self.p,
-            self.mu,
-            self.power(c),
-            False,
-            norm.midpoint + norm.radius,
-            2.0 * norm.radius,
-            self.edge - _KEPT * self.width,
+            self.p, self.mu, self.power(c), False, upper, error, end
         )
-        return MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
+        return moments.MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
 
     @property
     def window(self) -> tuple[float, float]:
@@ -373,14 +360,13 @@ class Trapezoid:
     log_error: float
 
     @cached_property
-    def terms(self) -> tuple[Array, Array, Array, Array]:
-        """Losses, log weights, errors of the losses, errors of the weights."""
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
         of = self.loss
         return sampled_gaussian.nodes(of.p, of.mu, of.removing, self.first, self.nodes, self.step)
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         with np.errstate(all="ignore"):
-            loss, log_weight, loss_error, weight_error = self.terms
+            loss, log_weight, loss_error, weight_error = self._terms
             shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
             real, imag, error = mgf_line(
                 loss, log_weight - shift, loss_error, weight_error, c, step, count
@@ -394,16 +380,13 @@ class Trapezoid:
         """Return M - 1 in units, less what the weights lack to be those of distributions."""
         return values
 
-    def precise_nodes(self) -> tuple[list[mpf], list[mpf]]:
-        """Return losses and weights by mpmath, to its precision."""
-        of = self.loss
+    def _precise_nodes(self) -> tuple[list[mpf], list[mpf]]:
+        of, nodes = self.loss, (self.first, self.nodes, self.step)
         mu = reciprocal(of.noise_multiplier)
-        return lines.sampled_gaussian_nodes(
-            of.rate, mu, of.removing, self.first, self.nodes, self.step
-        )
+        return lines.sampled_gaussian_nodes(of.rate, mu, of.removing, *nodes)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        return lines.cgf_line(*self.precise_nodes(), c, step, count)
+        return lines.cgf_line(*self._precise_nodes(), c, step, count)
 
 
 @final
@@ -414,7 +397,7 @@ class NearTrapezoid(Trapezoid):
     loss: NearSampledGaussianLoss
 
     @cached_property
-    def terms(self) -> tuple[Array, Array, Array, Array]:
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
         of = self.loss
         loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
             of.p, of.mu, of.removing, self.first, self.nodes, self.step
@@ -433,7 +416,7 @@ class NearTrapezoid(Trapezoid):
         return real, imag, values[2] + slack * missing[2] + ULP * np.hypot(real, imag)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        of, (loss, weight) = self.loss, self.precise_nodes()
+        of, (loss, weight) = self.loss, self._precise_nodes()
         _, log_kept = lines.windows(self.first, self.nodes, self.step, of.edge, of.width)
         kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
         return [mp.log(value) for value in lines.tilted_line(loss, kept, c, step, count)]
@@ -481,7 +464,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         return CGFEstimate(*(found if known else convex_bound(self.p, self.mu, c)))
 
     def cgf_bounds(self, c: float, log_accuracy: float = _SHARP) -> Ball:
-        """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
         known = self.cgf_by_rule(c, value, log_accuracy, of_transform=False)
         return known or self._between_bounds(c)
@@ -528,15 +510,15 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
     def dominating_mu_squared(self) -> Fraction:
         return mu_squared_upper(self.noise_multiplier)
 
-    def cumulants(self) -> Cumulants | None:
+    def cumulants(self) -> moments.Cumulants | None:
         return None if self.out_of_range else sampled_cumulants(self.p, self.mu, self.removing)
 
-    def moment_bounds(self) -> MomentBounds | None:
+    def moment_bounds(self) -> moments.MomentBounds | None:
         return None if self.out_of_range else sampled_moment_bounds(self.p, self.mu, self.removing)
 
     @property
     def sixth_moment_upper(self) -> float:
-        return sixth_moment_of_normal(0.5 * self.mu * self.mu, self.mu)
+        return moments.sixth_moment_of_normal(0.5 * self.mu * self.mu, self.mu)
 
     @property
     def supremum(self) -> float:
@@ -548,7 +530,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
 
     @property
     def symmetrized_quadrature(self) -> FixedSizeGaussianLoss | None:
-        """The loss with the trade-off function ``C_p(G_mu)``: removing, mirrored."""
         if not self.removing or self.out_of_range:
             return None
         return FixedSizeGaussianLoss(self.rate, float(self.noise_multiplier))
@@ -570,11 +551,11 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         inner, rate = GaussianProfile(self.mu * factor), min(self.p * factor, 1.0)
         return SampledProfile(inner, rate) if self.removing else SwappedSampledProfile(inner, rate)
 
-    def decay(self, c: float) -> MinorantDecay:
+    def decay(self, c: float) -> moments.MinorantDecay:
         p, mu, w = self.p, self.mu, self.power(c)
         norm = self.cgf_bounds(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
-        return MinorantDecay(*uniform_minorant.level_sets(p, mu, w, False, upper, error))
+        return moments.MinorantDecay(*uniform_minorant.level_sets(p, mu, w, False, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> Trapezoid | None:
         step, first, nodes, log_error = sampled_gaussian.trapezoid_rule(
@@ -587,7 +568,6 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
         return replace(self, removing=not self.removing)
 
     def far_mode(self, c: float) -> tuple[float, float]:
-        """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``."""
         return sampled_gaussian.far_mode(self.p, self.mu, self.removing, c)
 
     def delta_estimate(self, epsilon: float) -> float:
@@ -620,5 +600,4 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
 
 
 def _tail(x: float) -> float:
-    """Return the mass of N(0, 1) above x."""
     return 0.5 * math.erfc(x * math.sqrt(0.5))

@@ -28,12 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from hockeystick.mechanisms.selection.exponential import (
-    Exponential,
-    MaxNoise,
-    PermuteAndFlip,
-    ReportNoisyMax,
-)
+from hockeystick.mechanisms import Exponential, MaxNoise, PermuteAndFlip, ReportNoisyMax
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold
 from hockeystick.numerics import decimal
 from hockeystick.numerics.multiprecision import mp, mpf
@@ -68,7 +63,7 @@ _MORE: Final = 1.0 + 2.0**-46
 @dominating_pair.register(PermuteAndFlip)
 @dominating_pair.register(ReportNoisyMax)
 def _selected(mechanism: Exponential | PermuteAndFlip | ReportNoisyMax) -> DominatingPair:
-    """Return one loss for both directions, as candidates and their scores are free."""
+    # One loss for both directions, as candidates and their scores are free.
     epsilon = mechanism.epsilon
     if epsilon == 0.0:
         return DominatingPair(None, None)

@@ -74,7 +74,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
 
     The first releases all noisy answers, the second shifts the threshold. K is convex, so that it
     also lies below the common tangent of both parabolas (or the tangent of the second one through
-    0), between ``left_tangent`` and ``right_tangent``.
+    0), between ``left_tangent`` and ``_right_tangent``.
     """
 
     rho_all: float
@@ -95,8 +95,7 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         return max(0.5 * (math.sqrt(root) - 1.0), 0.0)
 
     @property
-    def right_tangent(self) -> float:
-        """The point of the second parabola on the common tangent."""
+    def _right_tangent(self) -> float:
         left = self.left_tangent
         if left in (0.0, math.inf):
             return math.sqrt(self.log_queries / self.rho) if left == 0.0 else math.inf
@@ -111,11 +110,10 @@ class AboveThresholdRenyiLoss(RenyiBoundLoss):
         return ZCDPLine(outward(min(self.rho_all, chord)))
 
     def estimate(self, c: float) -> CGFEstimate:
-        left, right = self.left_tangent, self.right_tangent
+        left, right = self.left_tangent, self._right_tangent
         if c <= left or not left < right:
-            return CGFEstimate(
-                self._all_answers(c), self.rho_all * (2.0 * c + 1.0), 2.0 * self.rho_all
-            )
+            slope = self.rho_all * (2.0 * c + 1.0)
+            return CGFEstimate(self._all_answers(c), slope, 2.0 * self.rho_all)
         if c >= right:
             return CGFEstimate(self._first_positive(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
         share = (c - left) / (right - left)
@@ -184,9 +182,8 @@ def single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if max(threshold, query) > _LARGEST_SCALE:
         return None
-    with working_digits(
-        _DIGITS + 4 * math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
-    ):
+    lost = math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
+    with working_digits(_DIGITS + 4 * lost):
         first, second = mp.mpf(threshold), mp.mpf(query)
         if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
             p = mp.ncdf(-1 / (2 * mp.sqrt(first**2 + second**2)))
@@ -202,13 +199,11 @@ def _two_laplaces(first: mpf, second: mpf) -> mpf:
     """Return the probability that the sum of two Laplace variables of these scales exceeds 1/2."""
     if first == second:
         return (2 + 1 / (2 * first)) * mp.exp(-1 / (2 * first)) / 4
-    parts = (scale**2 * mp.exp(-1 / (2 * scale)) for scale in (first, second))
-    high, low = parts
+    high, low = (scale**2 * mp.exp(-1 / (2 * scale)) for scale in (first, second))
     return (high - low) / (2 * (first**2 - second**2))
 
 
 def _normal_and_laplace(deviation: mpf, scale: mpf) -> mpf:
-    """Return the probability that the sum of a normal and a Laplace variable exceeds 1/2."""
     half, ratio = 1 / (2 * deviation), deviation / scale
     grown = mp.exp(-1 / (2 * scale)) * mp.ncdf(half - ratio)
     fallen = mp.exp(1 / (2 * scale)) * mp.ncdf(-half - ratio)

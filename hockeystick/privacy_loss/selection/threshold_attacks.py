@@ -93,7 +93,6 @@ class _Noises:
 
     @property
     def ratio(self) -> float:
-        """The threshold's scale over that of the queries."""
         return float(self.threshold / self.query)
 
 
@@ -134,7 +133,6 @@ def revealing_queries(mechanism: AboveThreshold) -> Queries | None:
 
 
 def _noises(mechanism: AboveThreshold) -> _Noises | None:
-    """Return the noises at the largest readings of their scales; None for extreme ones."""
     scales = mechanism.threshold_scale, mechanism.query_scale
     if not all(_SCALES[0] <= one <= _SCALES[1] for one in scales):
         return None
@@ -236,7 +234,6 @@ def _masses(noises: _Noises, queries: Queries, first: Fraction, last: Fraction) 
 
 
 def _terms(noises: _Noises, queries: int) -> float:
-    """Return the number of terms of the trapezoidal rule; 0 where none is needed."""
     if not noises.gaussian_query:
         return 0.0
     return 2.0 * _LOG_ERROR / math.pi * math.sqrt(1.0 + queries * noises.ratio**2)
@@ -311,7 +308,6 @@ def _laplace_moment(
 def _gaussian_moment(
     noises: _Noises, power: int, low: Fraction | None, high: Fraction | None
 ) -> mpf:
-    """Return ``E[e^(power r / b); low < r < high]`` for Gaussian r."""
     shift = as_mpf(power * noises.threshold / noises.query)
     # In standard deviations of the threshold, less the shift.
     ends = [

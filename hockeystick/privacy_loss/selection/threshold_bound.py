@@ -65,7 +65,6 @@ _REACH: Final = 24.0
 _TAIL: Final = 10.0
 _DIGITS: Final = 60
 _BITS: Final = 240
-_NONE: Final = Fraction(0)
 # Losses above this, or those of Gaussian noise of a larger mu, are counted as a pure guarantee.
 _LARGEST_LOSS: Final = 3000.0
 _LARGEST_MU: Final = 20.0
@@ -149,14 +148,13 @@ def gaussian_queries_bound(
         (p, q), (own_p, own_q) = tail(both, shift, inner), tail(both, 0.0, inner)
         if not p - far * q > times * (own_p - far * own_q):
             return None
-    at, least = _points(np.linspace(0.0, inner, _FAR_POINTS), query, inner), None
+    at = _points(np.linspace(0.0, inner, _FAR_POINTS), query, inner)
+    least = np.full(at.size, math.inf)
     for share in _GAUSSIAN_SHARES if queries <= _FEW_QUERIES else _SHARES_OF_MANY:
         part = share / _SHARES
         signs = (part if monotone else 1.0 + part), 1.0 - part
         run = gaussian_run(signs[0] * query, signs[1] * query, queries)
-        found = excess(at, _gaussian_noise(noise_multiplier, share), run)
-        least = found if least is None else np.minimum(least, found)
-    assert least is not None
+        least = np.minimum(least, excess(at, _gaussian_noise(noise_multiplier, share), run))
     gaussian = gaussian_atoms(both)
     less = np.minimum(np.abs(at)[:, None] * (1.0 - 4.0 * ULP) - gaussian.loss, 0.0)
     each = (-np.expm1(less) @ gaussian.mass) * np.exp(np.minimum(at, 0.0))
@@ -176,15 +174,14 @@ def _tailed(
     inner: float,
     bounds: tuple[list[Fraction], Fraction, list[Fraction]],
 ) -> AboveThresholdGaussianLoss:
-    """Return the pair with a tail above ``inner``, and bounds of Z up to there, in both orders."""
     x, middle, above = bounds
     with working_digits(_DIGITS):
         p, q = (_rounded(one) for one in tail(noise_multiplier, shift, inner))
     rest = 1 - p - q
     tails = [p - q * point for point in x]
-    within = [max((z - own) / rest, _NONE) for z, own in zip(above, tails, strict=True)]
+    within = [max((z - own) / rest, Fraction(0)) for z, own in zip(above, tails, strict=True)]
     x = [*x, _growth(np.array([inner * (1.0 + 2.0**-20)]))[0]]
-    points = _symmetric(x, (middle - p + q) / rest, [*within, _NONE])
+    points = _symmetric(x, (middle - p + q) / rest, [*within, Fraction(0)])
     return AboveThresholdGaussianLoss(noise_multiplier, shift, inner, _outcomes(lower_hull(points)))
 
 
@@ -247,10 +244,9 @@ def gaussian_atoms(noise_multiplier: Fraction) -> LossAtoms:
     # ``p - q e^low`` goes to the upper end, in all ``1 - e^-width`` times what lands there.
     other = q[1:-1] * np.exp(low)
     lost = (p[1:-1] + other) * (error[1:-1] + ULP * (8.0 + 4.0 * np.abs(low))) * 2.0
-    up = np.maximum(p[1:-1] - other, 0.0) + lost
-    up /= -np.expm1(-width)
-    down = np.maximum(other - p[1:-1] * np.exp(-width), 0.0) + lost
-    down /= -np.expm1(-width)
+    share = -np.expm1(-width)
+    up = (np.maximum(p[1:-1] - other, 0.0) + lost) / share
+    down = (np.maximum(other - p[1:-1] * np.exp(-width), 0.0) + lost) / share
     mass = np.zeros(edges.size + 1)
     mass[1:-1] += up
     mass[:-2] += down
@@ -260,11 +256,9 @@ def gaussian_atoms(noise_multiplier: Fraction) -> LossAtoms:
 
 def excess(at: Array, noise: LossAtoms, run: RunProfile) -> Array:
     """Return upper bounds of ``D(e^at) - (1 - e^at)_+`` for the noise's loss and that of a run."""
-    size = np.abs(at)[:, None]
     # The noise's pair is its own mirror image.
-    less = np.minimum(size * (1.0 - 4.0 * ULP) - noise.loss, 0.0)
-    own = -np.expm1(less) @ noise.mass
-    own = own * np.exp(np.minimum(at, 0.0))
+    less = np.minimum(np.abs(at)[:, None] * (1.0 - 4.0 * ULP) - noise.loss, 0.0)
+    own = (-np.expm1(less) @ noise.mass) * np.exp(np.minimum(at, 0.0))
     # At an infinite loss Z is at most the largest one, which it is at 1.
     left = np.where(np.isfinite(noise.loss), at[:, None] - noise.loss, 0.0)
     after = run.at(left) @ noise.mass
@@ -282,17 +276,14 @@ def _rounded(value: mpf) -> Fraction:
     return Fraction(int(mp.nint(mp.ldexp(value, _BITS))), 1 << _BITS)
 
 
-def _exact(values: Array) -> list[Fraction]:
-    return [Fraction(float(one)) for one in values]
-
-
 def _both_orders(
     at: Array, bound: Array, monotone: bool
 ) -> tuple[list[Fraction], Fraction, list[Fraction]]:
     """Return points x above 1, and bounds of Z at 1 and at x that hold in both orders."""
     half = at.size // 2
-    x, above, below = _growth(at[half + 1 :]), _exact(bound[half + 1 :]), _exact(bound[:half][::-1])
-    middle = Fraction(float(bound[half]))
+    exact = [Fraction(one) for one in bound.tolist()]
+    x, below, middle, above = _growth(at[half + 1 :]), exact[:half], exact[half], exact[half + 1 :]
+    below.reverse()
     mirrored = [one * other for one, other in zip(x, below, strict=True)]
     if not monotone:
         return x, middle, [min(one, other) for one, other in zip(above, mirrored, strict=True)]
@@ -306,7 +297,6 @@ def _both_orders(
 
 
 def _symmetric(x: list[Fraction], middle: Fraction, above: list[Fraction]) -> Points:
-    """Return points of a profile that is its own reflection, ascending."""
     return _points_of(x, middle, above, [z / one for one, z in zip(x, above, strict=True)])
 
 
@@ -331,9 +321,8 @@ def _values(hull: Points, at: list[Fraction]) -> list[Fraction]:
 
 def _outcomes(hull: Points) -> OutcomesLoss:
     """Return the pair whose profile a hull is: Q's masses are the changes of its slope."""
-    slopes = [Fraction(-1)]
-    slopes += [(y - low) / (x - first) for (first, low), (x, y) in pairwise(hull)]
-    slopes.append(Fraction(0))
+    between = [(y - low) / (x - first) for (first, low), (x, y) in pairwise(hull)]
+    slopes = [Fraction(-1), *between, Fraction(0)]
     corners = zip(hull, pairwise(slopes), strict=True)
     masses = [(x * (after - before), after - before) for (x, _), (before, after) in corners]
     return OutcomesLoss(tuple(one for one in masses if one[1] > 0))

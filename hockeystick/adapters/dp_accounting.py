@@ -225,10 +225,12 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         self.account: Final = Accountant()
 
     def get_epsilon(self, target_delta: float) -> float:
+        """Return the upper end of epsilon at a delta in [0, 1]."""
         at = _validate.one("delta", target_delta)
         return float(self.account.epsilon(at, tolerance=self._tolerance).upper)
 
     def get_delta(self, target_epsilon: float) -> float:
+        """Return the upper end of delta at an epsilon in [0, inf]."""
         at = _validate.one("epsilon", target_epsilon)
         return float(self.account.delta(at, tolerance=self._tolerance).upper)
 

@@ -359,11 +359,15 @@ def _attained_alone(terms: Terms, first: Terms) -> Terms:
 
 
 def _sharpened(terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
-    """Return the answer; if wide, with the lower end of the attained losses' own lattice."""
-    found, known = ask(terms), _attained_cells(terms)
-    if found.relative_width <= _UNSETTLED or not known or known == terms:
-        return found
-    return found.within(Interval(ask(known).lower, found.upper, found.upper))
+    """Return the upper end of the dominating losses, the lower end of the attained ones.
+
+    Each is narrow on a lattice of its own, where both on one show a width that no step takes away.
+    """
+    known = _attained_cells(terms)
+    if not known or known == terms:
+        return ask(terms)
+    upper = ask(tuple((loss.dominating, count) for loss, count in terms)).upper
+    return Interval(min(ask(known).lower, upper), upper, upper)
 
 
 def _within_bounds(found: Interval | None, most: float, bound: Callable[[], Interval]) -> Interval:

@@ -287,7 +287,8 @@ def exchanged_pair(
 
 
 # Points of a lattice per standard deviation of a run; its reach in those of all runs; its work.
-_POINTS: Final = 10.0
+_MOST_POINTS: Final = 10.0
+_FEWEST_POINTS: Final = 2.0
 _REACH: Final = 8.0
 _MOST_WORK: Final = 4e6
 # The error of a transform of N points in the 2-norm over log2(N), as for a sum of losses.
@@ -312,11 +313,12 @@ def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None
     deviation = math.sqrt(joined.cgf_estimate(1e-3).second_derivative)
     if not 1e-12 < deviation < 1.0:
         return None
-    step = deviation / _POINTS
-    far = math.ceil(effective_range(joined, math.log(1e-18 / runs))[1] / step) + 1
-    size = math.ceil((_REACH * math.sqrt(runs) + runs * deviation) * _POINTS)
-    if not 2.0 * runs * (size + far) < _MOST_WORK:
+    reach = _REACH * math.sqrt(runs) + runs * deviation
+    far_out = effective_range(joined, math.log(1e-18 / runs))[1] / deviation
+    points = min(_MOST_POINTS, _MOST_WORK / (2.0 * runs * (reach + far_out)))
+    if points < _FEWEST_POINTS:
         return None
+    step, size, far = deviation / points, math.ceil(reach * points), math.ceil(far_out * points) + 1
     length = int(next_fast_len(2 * size + 1 + 2 * far, real=True))
     pairs = [_on_lattice(*one, step) for one in joined.choices(step * np.arange(far + 1.0))]
     masses = np.array([row for one in pairs for row in one])
@@ -346,13 +348,15 @@ def chord(values: Array, step: float, place: float) -> float:
 def _on_lattice(above: Array, reverse: Array, step: float) -> tuple[Array, Array]:
     above[0] = reverse[0] = max(above[0], reverse[0])
     ratio = np.exp(step * np.arange(above.size))
-    rounding = 2.0**-50 * above.size * above[0] / step
-    falls = (np.append(-np.diff(one) / np.diff(ratio), 0.0) for one in (above, reverse))
+    falls = [np.append(-np.diff(one) / np.diff(ratio), 0.0) for one in (above, reverse)]
     rare = [-np.diff(fall) for fall in falls]
+    # Of each mass, more than what rounding took off it.
+    more = [2.0**-50 * (np.abs(fall[1:]) + np.abs(fall[:-1])) for fall in falls]
     found = []
-    for left, right, infinite in ((rare[1], rare[0], above[-1]), (rare[0], rare[1], reverse[-1])):
-        right = right * ratio[1:]
-        rest = 1.0 - right.sum() - left.sum() - infinite
-        masses = np.concatenate((left[::-1], [rest], right))
-        found.append(np.append(np.maximum(masses, 0.0) + rounding, infinite))
+    for one, other, infinite in ((0, 1, above[-1]), (1, 0, reverse[-1])):
+        right, left = (rare[one] * ratio[1:], more[one] * ratio[1:]), (rare[other], more[other])
+        rest = 1.0 - sum(mass.sum() - spare.sum() for mass, spare in (right, left)) - infinite
+        sides = [np.maximum(mass, 0.0) + spare for mass, spare in (right, left)]
+        middle = max(rest, 0.0) + 2.0**-50 * above.size
+        found.append(np.concatenate((sides[1][::-1], [middle], sides[0], [infinite])))
     return found[0], found[1]

@@ -15,6 +15,7 @@ from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision.lines import gauss_legendre
 from hockeystick.precision.profiles import exact
 from hockeystick.privacy_loss import CellLoss, FixedSizeGaussianLoss, GaussianLoss
+from hockeystick.privacy_loss.core import symmetrized
 from hockeystick.privacy_loss.core.base import Atoms, dominating_pair
 from hockeystick.privacy_loss.guarantees import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.poisson import cut_of
@@ -321,3 +322,10 @@ def test_runs_cost_what_the_worst_three_examples_of_each_cost(
     for epsilon in (0.05, 0.2):
         cost = float(costliest(triples, 0.2, np.array(math.exp(epsilon)), runs))
         assert cost <= hs.delta(plan, epsilon).upper * (1.0 + 1e-12) <= cost * most
+
+
+def test_runs_on_a_coarse_lattice_cost_no_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symmetrized, "_MOST_POINTS", 2.0)
+    cost = float(costliest(TWO, 0.25, np.array(math.exp(0.1)), 4))
+    found = hs.delta(hs.FixedSizeSubsampled(hs.RandomizedResponse(1.0), 2, 8) ** 4, 0.1).upper
+    assert 1.001 * cost < found < 1.2 * cost

@@ -157,8 +157,6 @@ _COARSE: Final = 0.1
 _ROUGH: Final = 1e-2
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _WIDE: Final = 0.1
-# One wider than this may have a worse lower end than the attained losses on a lattice of their own.
-_UNSETTLED: Final = 2e-3
 
 
 @final

@@ -284,7 +284,7 @@ def responses(epsilon: float, categories: int) -> np.ndarray:
     return np.asarray(odds / odds.sum(axis=1))
 
 
-TWO = [responses(1.0, 2)[[0, 1, 0]], responses(1.0, 2)[[0, 0, 1]]]
+TWO: Triples = [[*responses(1.0, 2)[[0, 1, 0]]], [*responses(1.0, 2)[[0, 0, 1]]]]
 
 
 def triangles(mu: float) -> Triples:

@@ -17,7 +17,7 @@ from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import hockeystick as hs
 from benchmarks.pages import table
@@ -189,12 +189,10 @@ def there(kind: str, batch: int, mode: str = "hooks") -> Iterator[None]:
             yield
 
 
-SIDES: Final[dict[str, Callable[[str, int], Iterator[None]]]] = {
-    "exact": here,
-    "real": partial(here, arithmetic="real"),
-    "Opacus": there,
-    "Opacus ghost": partial(there, mode="ghost"),
-}
+Steps: TypeAlias = Callable[[str, int], Iterator[None]]
+US: Final[dict[str, Steps]] = {"exact": here, "real": partial(here, arithmetic="real")}
+THEM: Final[dict[str, Steps]] = {"Opacus": there, "Opacus ghost": partial(there, mode="ghost")}
+SIDES: Final = US | THEM
 
 
 def _peak() -> int:
@@ -227,10 +225,8 @@ def serve(asked: Any, side: str, case: Case) -> None:
 
 
 class Found(NamedTuple):
-    """The median seconds of a step, and the largest memory in bytes."""
-
-    seconds: float
-    memory: int
+    seconds: float  # the median of a step
+    memory: int  # the largest, in bytes
 
 
 def measured(case: Case) -> dict[str, Any]:
@@ -308,12 +304,13 @@ Much of a small model's step goes to getting pages of memory from the system aga
 
 
 def _table(cases: tuple[Case, ...], runs: int) -> str:
-    heads = ("model", "batch", *SIDES, "exact / real", "exact / Opacus", "exact / ghost")
+    pairs = [("exact", "real"), *((one, side) for one in US for side in THEM)]
+    heads = ("model", "batch", *SIDES, *map(" / ".join, pairs))
     rows = []
     for case in cases:
         found = [measured(case) for _ in range(runs)]
         cells = [_cell([run[side] for run in found]) for side in SIDES]
-        ratios = [_ratio(found, "exact", other) for other in list(SIDES)[1:]]
+        ratios = [_ratio(found, *pair) for pair in pairs]
         rows.append((case.kind, str(case.batch), *cells, *ratios))
     return f"\n{table(heads, rows)}\n"
 

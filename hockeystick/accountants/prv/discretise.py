@@ -472,7 +472,7 @@ NO_TRUNCATION: Final = Truncation(-math.inf)
 _COARSE_POINTS: Final = 256
 _ROUNDING: Final = 1e-12
 # The tilts at which Chernoff's bound is tried, over the best one of a normal sum.
-_TILTS: Final = np.exp(np.arange(-6.0, 3.1, 0.3))
+_TILTS: Final = np.exp(np.arange(-10.0, 3.1, 0.3))
 
 
 class Window(NamedTuple):

@@ -135,6 +135,15 @@ def test_no_more_than_asked_lies_outside(
     assert found.outside <= 2.0 * math.exp(log_outside) * (1.0 + 1e-5)
 
 
+def test_rare_large_losses_need_no_wider_window_than_a_few_of_them() -> None:
+    weight = np.zeros(50_001)
+    weight[[1, -1]] = 1e-6, 1e-11
+    weight[0] = 1.0 - weight.sum()
+    one = replace(rough(90, 1), offset=0.0, first=0, weight=weight)
+    found = window([(one, 36_000)], 1e-4, -31.5)
+    assert 5.0 <= found.high <= 20.0
+
+
 SPACING = 0.01
 # What falls on points from here on is large.
 LARGE = 30

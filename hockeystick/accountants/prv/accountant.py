@@ -42,6 +42,7 @@ from hockeystick.privacy_loss import (
     largest_loss,
     merged,
 )
+from hockeystick.privacy_loss.adaptive import adaptive_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
 from hockeystick.privacy_loss.core.composition import total
@@ -364,7 +365,9 @@ def _sharpened(terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
     known = _attained_cells(terms)
     if not known or known == terms:
         return ask(terms)
-    upper = ask(tuple((loss.dominating, count) for loss, count in terms)).upper
+    above = ((loss.dominating, count) for loss, count in terms)
+    joined = ((adaptive_loss(loss, count), loss, count) for loss, count in above)
+    upper = ask(tuple((one, 1) if one else (loss, count) for one, loss, count in joined)).upper
     return Interval(min(ask(known).lower, upper), upper, upper)
 
 

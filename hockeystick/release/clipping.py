@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, Self, final
 
@@ -106,8 +106,7 @@ def randomly_pruned_sum(
     keep in (0, 1]. What is clipped is what is kept. K is drawn without the gradients; pruning is no
     privacy by itself (Wei et al., "Securing Distributed SGD", 2023, section 4.1).
     """
-    rows, length, count = _pruned(mechanism, gradients, norm, keep)
-    book(checked_charge(charge), mechanism)
+    rows, length, count = _pruned(mechanism, gradients, norm, keep, charge)
     kept = permutation(rows.shape[1], bits=bits)[:count]
     found = np.zeros(rows.shape[1])
     found[kept] = noisy_clipped_sum(rows[:, kept], length, mechanism.noise_multiplier, bits)
@@ -134,20 +133,21 @@ def selective_sum(
         >>> hs.release.selective_sum(hs.Gaussian(0), [[0.3, 0.0, -0.4]], norm=1, keep=0.5).round(3)
         array([ 0.3,  0. , -0.4])
     """
-    rows, length, count = _pruned(mechanism, gradients, norm, keep)
-    book(checked_charge(charge), mechanism)
-    whole = noisy_clipped_sum(rows, length, mechanism.noise_multiplier, bits)
-    found = np.zeros(len(whole))
-    largest = np.argsort(-np.abs(whole), kind="stable")[:count]
-    found[largest] = whole[largest]
+    rows, length, count = _pruned(mechanism, gradients, norm, keep, charge)
+    found = noisy_clipped_sum(rows, length, mechanism.noise_multiplier, bits)
+    found[np.argsort(-np.abs(found), kind="stable")[count:]] = 0.0
     return found
 
 
-def _pruned(mechanism: Any, gradients: Any, norm: Any, keep: Any) -> tuple[Floats, float, int]:
+def _pruned(
+    mechanism: Any, gradients: Any, norm: Any, keep: Any, charge: Any
+) -> tuple[Floats, float, int]:
     known, rows = of_kind(mechanism, Gaussian), clipped_sum.gradient_rows("gradients", gradients)
     share = decimal(_validate.real("keep", keep, _KEEP))
     clipped_sum.check_noise((known.noise_multiplier,), UNITS)
-    return rows, _validate.real("norm", norm, LENGTH), math.ceil(share * rows.shape[1])
+    length = _validate.real("norm", norm, LENGTH)
+    book(checked_charge(charge), known)
+    return rows, length, math.ceil(share * rows.shape[1])
 
 
 def _moved(norm: float, exponent: float) -> float:
@@ -382,7 +382,11 @@ class OnlineClipping(Clipping):
     def _step(self, rows: Floats, size: float, bits: Bits) -> tuple[Floats, OnlineClipping]:
         if self._before is not None:
             rows = clipped_sum.gradient_rows("gradients", rows, len(self._before[0]))
-        directions = _directions(rows, self.norm)
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.linalg.norm(rows, axis=1)
+        clipped = np.isfinite(lengths) & (lengths > self.norm)
+        unit = np.where(clipped, lengths, 1.0)[:, None]
+        directions = np.where(clipped[:, None], rows, 0.0) / unit
         gradient = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits) / size
         direction = noisy_clipped_sum(directions, 1.0, self.direction_noise, bits) / size
         norm, rate = self.norm, self.learning_rate
@@ -395,16 +399,8 @@ class OnlineClipping(Clipping):
         return gradient, after
 
 
-def _directions(rows: Floats, norm: float) -> Floats:
-    with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.linalg.norm(rows, axis=1)
-    clipped = np.isfinite(lengths) & (lengths > norm)
-    unit = np.where(clipped, lengths, 1.0)[:, None]
-    return np.where(clipped[:, None], rows, 0.0) / unit
-
-
 @final
-@dataclass(frozen=True, slots=True, init=False, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class CoordinateClipping(Clipping):
     """DP-SGD's sum of gradients, shifted and scaled in each coordinate before it is clipped.
 
@@ -428,29 +424,24 @@ class CoordinateClipping(Clipping):
         Gaussian (noise multiplier 1)
     """
 
+    dimension: InitVar[int]
     noise_multiplier: float
-    decays: tuple[float, float]
-    variances: tuple[float, float]
-    center: Floats
-    variance: Floats
+    decays: tuple[float, float] = (0.99, 0.9)
+    variances: tuple[float, float] = (1e-8, 1.0)
+    center: Floats = field(init=False)
+    variance: Floats = field(init=False)
 
-    def __init__(
-        self,
-        dimension: int,
-        noise_multiplier: float,
-        decays: tuple[float, float] = (0.99, 0.9),
-        variances: tuple[float, float] = (1e-8, 1.0),
-    ) -> None:
+    def __post_init__(self, dimension: int) -> None:
         count = _validate.count("dimension", dimension, POSITIVE)
-        noise = _validate.real("noise_multiplier", noise_multiplier, NOISE)
-        known = _pair("decays", decays, _SHARE)
-        least, most = _pair("variances", variances, _VARIANCE)
+        set_numbers(self, noise_multiplier=NOISE)
+        known = _pair("decays", self.decays, _SHARE)
+        least, most = _pair("variances", self.variances, _VARIANCE)
         if not least <= most:
-            raise ParameterError("variances", variances, "the least one first")
+            raise ParameterError("variances", self.variances, "the least one first")
         variance = np.full(count, math.sqrt(least) * math.sqrt(most))
-        given = (noise, known, (least, most), np.zeros(count), variance)
-        for field_, value in zip(fields(self), given, strict=True):
-            object.__setattr__(self, field_.name, value)
+        made = {"decays": known, "variances": (least, most), "variance": variance}
+        for name, value in {**made, "center": np.zeros(count)}.items():
+            object.__setattr__(self, name, value)
 
     @property
     def mechanism(self) -> Gaussian:

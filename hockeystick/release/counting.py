@@ -18,11 +18,8 @@ from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar, final
 
 from hockeystick import _files
 from hockeystick.errors import HockeystickError, IncompatibleError, ParameterError
+from hockeystick.mechanisms import DPSGD, CyclicPoisson, Encoder, MatrixFactorization
 from hockeystick.mechanisms.base import Mechanism, Repeated
-from hockeystick.mechanisms.streams.balls_in_bins import CyclicPoisson
-from hockeystick.mechanisms.streams.encoders import Encoder
-from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization
-from hockeystick.mechanisms.training.dpsgd import DPSGD
 from hockeystick.mechanisms.training.schedules import Values
 
 _OF_THIS: Final = (

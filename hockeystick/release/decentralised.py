@@ -155,24 +155,20 @@ def gopa_round(
     """
     known = of_kind(mechanism, GOPA)
     gone = gossip.checked_parties("dropouts", dropouts, known.graph.parties, fewest=0)
-    charged = _without(known, gone) if yes_or_no("rollback", rollback) else known
+    left_out = gone if yes_or_no("rollback", rollback) else frozenset()
+    hidden = known.colluders | left_out
+    if len(hidden) == known.graph.parties:
+        raise IncompatibleError("nobody who is honest is left to publish anything")
     _check_finite(known, "noise_multiplier", "pairwise_multiplier")
     steps = _steps_of(interval, known.noise_multiplier, known.pairwise_multiplier)
     _check_shared(known, steps)
-    start = steps.of(values, known.graph.parties)
+    start, charged = steps.of(values, known.graph.parties), replace(known, colluders=hidden)
     book(checked_charge(charge), charged)
-    noisy = start + _shared_noise(known, steps, gone if rollback else frozenset(), bits)
+    noisy = start + _shared_noise(known, steps, left_out, bits)
     left = tuple(party for party in range(known.graph.parties) if party not in gone)
     total = sum(int(noisy[party]) for party in left)
     published = tuple(steps.value(Fraction(int(noisy[party]))) for party in left)
     return GopaRound(charged, left, published, steps.value(Fraction(total, len(left))))
-
-
-def _without(mechanism: GOPA, gone: frozenset[int]) -> GOPA:
-    hidden = mechanism.colluders | gone
-    if len(hidden) == mechanism.graph.parties:
-        raise IncompatibleError("nobody who is honest is left to publish anything")
-    return replace(mechanism, colluders=hidden) if gone else mechanism
 
 
 def _shared_noise(mechanism: GOPA, steps: _Steps, gone: frozenset[int], bits: Bits) -> Integers:
@@ -260,20 +256,16 @@ def gossip_average(
     if known.noise_multiplier:
         scale = steps.scale(known.noise_multiplier, _GOSSIP_WIDER)
         noisy += rounded_gaussian(scale, known.graph.parties, bits=bits)
-    return _gossiped(known, noisy.astype(object), steps)
-
-
-def _gossiped(mechanism: GossipAveraging, held: Any, steps: _Steps) -> GossipRun:
-    matrix = gossip.gossip_matrix(mechanism.graph, mechanism.weights)
-    near = {one for party in mechanism.observers for one in matrix.neighbours[party]}
-    senders = sorted(near - mechanism.observers)
+    matrix = gossip.gossip_matrix(known.graph, known.weights)
+    near = {one for party in known.observers for one in matrix.neighbours[party]}
+    senders, held = sorted(near - known.observers), noisy.astype(object)
     denominator, seen = 2**steps.bits, []
-    for _ in range(mechanism.rounds):
+    for _ in range(known.rounds):
         seen.append({party: Fraction(int(held[party]), denominator) for party in senders})
         held, denominator = matrix.times(held), denominator * matrix.denominator
     unit = Fraction(2**steps.bits, denominator)
     averages = tuple(steps.value(int(one) * unit) for one in held)
-    return GossipRun(mechanism, averages, tuple(seen))
+    return GossipRun(known, averages, tuple(seen))
 
 
 def _check_messages(mechanism: GossipAveraging, steps: _Steps) -> None:

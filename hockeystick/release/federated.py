@@ -34,14 +34,8 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.federated.client_level import (
-    CLIENTS,
-    ClientSampling,
-    FedSDP,
-    LocalTraining,
-    RecordSampling,
-)
+from hockeystick.mechanisms import ClientSampling, FedSDP, LocalTraining, Mechanism, RecordSampling
+from hockeystick.mechanisms.federated.client_level import CLIENTS
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP, LocalSteps
 from hockeystick.mechanisms.federated.prifedsync import FederatedClustering, PriFedSync
 from hockeystick.release import counting
@@ -327,9 +321,7 @@ class ClientTraining(Counter[Any]):
         >>> import numpy as np
         >>> import hockeystick as hs
         >>> from hockeystick.release.federated import ClientTraining
-        >>> local = hs.federated.LocalTraining(
-        ...     examples=20, batch_size=5, noise_multiplier=2, local_steps=3
-        ... )
+        >>> local = hs.federated.LocalTraining(20, 5, noise_multiplier=2, local_steps=3)
         >>> client = ClientTraining(hs.federated.PriFedSync(clients=local, rounds=2), 20, 1.0)
         >>> client.train([0.0], lambda w, at: np.ones((len(at), 1)), learning_rate=0.1).shape
         (1,)

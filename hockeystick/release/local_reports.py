@@ -7,14 +7,6 @@ lie outside [0, 1]; errors are for fixed data, to a few units in the last place.
 nothing have no estimate, and an infinite error. (Warner 1965; Wang, Blocki, Li and Jha, USENIX
 Security 2017, section 4, whose equations 5, 8 and 9 leave out the terms in h; RAPPOR: Erlingsson,
 Pihur and Korolova, CCS 2014.)
-
->>> import hockeystick as hs
->>> response = hs.RandomizedResponse(1.0986122886681098, categories=2)
->>> hs.release.response_frequencies(response, [0, 0, 0, 1]).round(12).tolist()
-[1.0, 0.0]
->>> sure = hs.mechanisms.UnaryEncoding(float("inf"))
->>> hs.release.unary_frequencies(sure, hs.release.unary_reports(sure, [0, 0, 2, 0], 3)).tolist()
-[0.75, 0.0, 0.25]
 """
 
 from __future__ import annotations

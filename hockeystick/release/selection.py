@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,7 +28,7 @@ from hockeystick.release._values import integers, of_kind, sensitivity_of, shape
 from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.noise.arrays import integer_noise
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits, uniform_integers
-from hockeystick.release.samplers.bits import POSITIVE, Integers, checked_words
+from hockeystick.release.samplers.bits import POSITIVE, checked_words
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Candidate = TypeVar("_Candidate")
@@ -150,8 +151,9 @@ def above_threshold(
         >>> [run.above(count) for count in (3, 12, 5000)], run.ended
         ([False, False, True], True)
     """
-    own = of_kind(mechanism, AboveThreshold)
-    return ThresholdQueries(own, threshold, sensitivity, charge, bits)
+    return ThresholdQueries(
+        of_kind(mechanism, AboveThreshold), threshold, sensitivity, charge, bits
+    )
 
 
 def sparse_vector(
@@ -168,8 +170,7 @@ def sparse_vector(
     there are ``mechanism.positives`` of them, all charged at once; ``mechanism.queries`` answers
     "below", if limited, use up a positive too (Dwork and Roth 2014, algorithm 2).
     """
-    own = of_kind(mechanism, SparseVector)
-    return ThresholdQueries(own, threshold, sensitivity, charge, bits)
+    return ThresholdQueries(of_kind(mechanism, SparseVector), threshold, sensitivity, charge, bits)
 
 
 @final
@@ -252,7 +253,18 @@ def partition_selection(
     own = of_kind(mechanism, PartitionSelection)
     if not isinstance(own.noise, DiscreteGaussian | DiscreteLaplace):
         raise ParameterError("mechanism", own, _RUNNABLE)
-    keys, counts = _sorted_counts(users)
+    if not isinstance(users, Mapping):
+        raise ParameterError("users", type(users).__name__, _COUNTS)
+    try:
+        keys: list[Any] = sorted(users)
+        ordered = all(one < other for one, other in pairwise(keys))
+    except TypeError:
+        ordered = False
+    if not ordered:
+        raise ParameterError("users", "keys without an order", _ORDERED)
+    counts = integers("users", [users[key] for key in keys] or np.zeros(0, dtype=np.int64))
+    if bool((counts < 1).any()):
+        raise ParameterError("users", "with a number below 1", _COUNTS)
     noise, least = integer_noise(own.noise, bits), largest_reading(own.threshold)
     book(checked_charge(charge), own)
     noisy = counts + noise(counts.size)
@@ -268,46 +280,24 @@ def users_by_partition(
     are equally likely. The numbers are private: they are for ``partition_selection`` alone.
     """
     most = _validate.count("partitions", partitions, POSITIVE)
-    counts: dict[_Key, int] = {}
-    for own in _by_user(pairs).values():
-        kept = list(own)
-        if len(kept) > most:
-            kept = [kept[place] for place in samplers.permutation(len(kept), bits=bits)[:most]]
-        for key in kept:
-            counts[key] = counts.get(key, 0) + 1
-    return counts
-
-
-def _by_user(pairs: Any) -> dict[Hashable, dict[Any, None]]:
     if not _validate.has_several(pairs) or isinstance(pairs, str | Mapping):
         raise ParameterError("pairs", type(pairs).__name__, _PAIRS)
-    found: dict[Hashable, dict[Any, None]] = {}
+    users: dict[Hashable, dict[_Key, None]] = {}
     for pair in pairs:
         try:
             if isinstance(pair, str | bytes):
                 raise TypeError
             user, key = pair
-            found.setdefault(user, {})[key] = None
+            users.setdefault(user, {})[key] = None
         except (TypeError, ValueError):
             kind = type(pair).__name__
             raise ParameterError("pairs", f"with a {kind} among them", _PAIRS) from None
-    return found
-
-
-def _sorted_counts(users: Any) -> tuple[list[Any], Integers]:
-    if not isinstance(users, Mapping):
-        raise ParameterError("users", type(users).__name__, _COUNTS)
-    try:
-        keys = sorted(users)
-        ordered = all(one < other for one, other in pairwise(keys))
-    except TypeError:
-        ordered = False
-    if not ordered:
-        raise ParameterError("users", "keys without an order", _ORDERED)
-    counts = integers("users", [users[key] for key in keys] or np.zeros(0, dtype=np.int64))
-    if bool((counts < 1).any()):
-        raise ParameterError("users", "with a number below 1", _COUNTS)
-    return keys, counts
+    counts = Counter[_Key]()
+    for kept in map(list, users.values()):
+        if len(kept) > most:
+            kept = [kept[place] for place in samplers.permutation(len(kept), bits=bits)[:most]]
+        counts.update(kept)
+    return dict(counts)
 
 
 @final

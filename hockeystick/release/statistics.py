@@ -246,7 +246,17 @@ def covariance(
     divisor = _divisor(size, data, own.adjacency)
     assert divisor is not None
     book(checked_charge(charge), own)
-    return _noisy_products(own, data, bits) / divisor
+    noise, length_bits = own.noise_multiplier, _LENGTH_BITS
+    while noise * 4.0**length_bits > SCALE.high / 2 and length_bits > _LEAST_BITS:
+        length_bits -= 1
+    units = 2**length_bits
+    total = products(clipped_integers(data.centred, data.bound, units), length_bits)
+    upper = np.triu_indices(columns, 1)
+    diagonal = noisy_integers(np.diagonal(total).copy(), units**2, noise, bits)
+    found = np.diag(diagonal.astype(np.float64))
+    found[upper] = noisy_integers(total[upper], _HALF_ROOT * units**2, noise, bits)
+    found.T[upper] = found[upper]
+    return np.asarray(found * (data.bound / units) ** 2) / divisor
 
 
 @final
@@ -289,21 +299,6 @@ def principal_components(
     values, vectors = np.linalg.eigh(covariance(mechanism, rows, **how, charge=charge, bits=bits))
     first, middle = np.argsort(values)[::-1][:count], 0.0 if center is None else center
     return PrincipalComponents(vectors[:, first].T, values[first], np.full(columns, middle, float))
-
-
-def _noisy_products(mechanism: PrivateCovariance, data: Rows, bits: Bits) -> Floats:
-    noise, length_bits = mechanism.noise_multiplier, _LENGTH_BITS
-    while noise * 4.0**length_bits > SCALE.high / 2 and length_bits > _LEAST_BITS:
-        length_bits -= 1
-    units = 2**length_bits
-    total = products(clipped_integers(data.centred, data.bound, units), length_bits)
-    upper = np.triu_indices(len(total), 1)
-    diagonal = noisy_integers(np.diagonal(total).copy(), units**2, noise, bits)
-    above = noisy_integers(total[upper], _HALF_ROOT * units**2, noise, bits)
-    found = np.diag(diagonal.astype(np.float64))
-    found[upper] = above
-    found.T[upper] = above
-    return np.asarray(found * (data.bound / units) ** 2)
 
 
 def products(integers: Floats, length_bits: int) -> Integers:
@@ -399,8 +394,7 @@ class GroupFairness:
     @property
     def accuracies(self) -> Floats:
         """``P(Y' = Y | S)`` of each group."""
-        right = self.counts[:, 0, 0] + self.counts[:, 1, 1]
-        return _shares(right, self.counts.sum(axis=(1, 2)))
+        return _shares(np.trace(self.counts, 0, 1, 2), self.counts.sum(axis=(1, 2)))
 
     @property
     def demographic_parity(self) -> float:

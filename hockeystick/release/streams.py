@@ -250,7 +250,10 @@ def _prepared(
     try:
         if strategy is None:
             raise TooLargeError
-        first = _main_diagonal(strategy)
+        if isinstance(strategy, BandedInverse):
+            first = 1 / Fraction(strategy.coefficients[0])
+        else:
+            first = abs(strategy.diagonals(1)[0])
         own = float_up(largest_reading(noise) / first) if math.isfinite(noise) else noise
         spread = encoder.sensitivity / float(first) / own if own > 0.0 else 0.0
     except ArithmeticError:
@@ -272,15 +275,6 @@ def _prepared(
         if grid.scale <= room:
             break
     return kept, grid
-
-
-def _main_diagonal(strategy: Strategy) -> Fraction:
-    if isinstance(strategy, BandedInverse):
-        return 1 / Fraction(strategy.coefficients[0])
-    first = abs(strategy.diagonals(1)[0])
-    if first == 0:
-        raise TooLargeError
-    return first
 
 
 @final

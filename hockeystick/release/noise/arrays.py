@@ -11,10 +11,9 @@ a power of two of at most ``2^-20 S``, which depends on S, z and d alone, never 
 3. ``round(N)`` is drawn exactly. Scaling by g, and rounding above ``2^53`` g, is post-processing.
 
 Rounding costs at most ``2^-16`` of the noise; noise beyond ``2^23`` S or so makes g larger, and the
-noise with it. Noise is finite,
-S a finite number > 0 in the answer's unit; values are integers up to ``2^53`` or floats, each up to
-``2^62 g`` in size (some ``10^12`` S for a single number), of any shape; without noise they are
-returned as they are.
+noise with it. Noise is finite, S a finite number > 0 in the answer's unit; values are integers up
+to ``2^53`` or floats, each up to ``2^62 g`` in size (some ``10^12`` S for a single number), of any
+shape; without noise they are returned as they are.
 """
 
 from __future__ import annotations

@@ -2,10 +2,6 @@
 
 Most return ``size`` independent draws, an array of 64-bit integers; tails are included, and floats
 taken as they are. ``bits`` and errors are those of the room.
-
->>> from hockeystick.release import samplers
->>> samplers.rounded_gaussian(2.0**22, 3).shape
-(3,)
 """
 
 import lazy_loader

@@ -17,18 +17,9 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.selection import tuning
 from hockeystick.numerics.multiprecision import integers_around, interval_bits, iv, mp
 from hockeystick.precision import inverse_transform as laws
-from hockeystick.release.samplers.bits import (
-    COUNT,
-    WORD,
-    Bits,
-    Integers,
-    Uniform,
-    Words,
-    bernoulli,
-    checked_words,
-    secret_bits,
-)
-from hockeystick.release.samplers.real_noise import SCALE, rounded_gaussian
+from hockeystick.release.samplers import Bits, bernoulli, rounded_gaussian, secret_bits
+from hockeystick.release.samplers.bits import COUNT, WORD, Integers, Uniform, Words, checked_words
+from hockeystick.release.samplers.real_noise import SCALE
 
 # A table has some 20 sqrt(mean) entries, of some microseconds each.
 _MEAN: Final = Domain(symbol="lambda", low=0, high=2.0**30, low_open=True, typical=(1, 10**6))

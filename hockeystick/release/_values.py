@@ -24,6 +24,7 @@ from hockeystick.release.samplers.bits import Bits, Floats, Integers
 from hockeystick.release.samplers.real_noise import SCALE
 
 _Kind = TypeVar("_Kind", bound=Mechanism)
+Draw = Callable[..., Integers]
 
 _SENSITIVITY: Final = _validate.Domain(
     symbol="D", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
@@ -206,12 +207,7 @@ def root_up(entries: int) -> int:
 
 
 def released(
-    grid: Grid,
-    answer: Floats,
-    charged: Mechanism,
-    charge: Any,
-    draw: Callable[..., Integers] | None,
-    bits: Bits,
+    grid: Grid, answer: Floats, charged: Mechanism, charge: Any, draw: Draw | None, bits: Bits
 ) -> Floats:
     """Return an answer plus noise on the grid once a mechanism is charged; itself without noise.
 

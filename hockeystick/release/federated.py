@@ -82,10 +82,7 @@ def titles(plan: Mechanism, journal: object, *who: object) -> tuple[str, str]:
 
 
 def draw_clients(
-    plan: FedSDP | FedCDP | FedAlphaCDP | PriFedSync,
-    clients: int | None = None,
-    *,
-    bits: Bits = secret_bits,
+    plan: FedSDP | Plan, clients: int | None = None, *, bits: Bits = secret_bits
 ) -> Integers:
     """Return the numbers of the clients of a round, rising from 0, drawn exactly as the plan says.
 

@@ -35,6 +35,7 @@ from hockeystick.release._values import Grid, grid_of, of_kind, released, root_u
 from hockeystick.release.samplers import Bits, bernoulli, secret_bits
 from hockeystick.release.samplers.bits import POSITIVE, Bools, Floats, Integers, checked_words
 
+Rng = np.random.Generator | None
 _SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
 _CATEGORIES: Final = Domain(symbol="K", low=1, high=10**9, typical=(2, 1000), whole=True)
 _SIZE: Final = Domain(symbol="m", low=1, high=2**20, typical=(16, 1024), whole=True)
@@ -52,7 +53,7 @@ _ANY: Final = 1.7976931348623157e308
 _CLIPPED: Final = 1 + Fraction(1, 2**30)
 
 
-def source_of(rng: np.random.Generator | None, bits: Bits) -> Bits:
+def source_of(rng: Rng, bits: Bits) -> Bits:
     """Return where words come from."""
     if rng is None:
         return bits
@@ -125,11 +126,7 @@ def _bit_rows(reports: Any) -> Bools:
 
 
 def response_reports(
-    mechanism: RandomizedResponse,
-    values: Any,
-    rng: np.random.Generator | None = None,
-    *,
-    bits: Bits = secret_bits,
+    mechanism: RandomizedResponse, values: Any, rng: Rng = None, *, bits: Bits = secret_bits
 ) -> Integers:
     """Return one report by randomized response for each category, an integer from 0 to K - 1.
 
@@ -170,7 +167,7 @@ def unary_reports(
     mechanism: UnaryEncoding,
     values: Any,
     categories: int,
-    rng: np.random.Generator | None = None,
+    rng: Rng = None,
     *,
     bits: Bits = secret_bits,
 ) -> Bools:
@@ -344,9 +341,7 @@ class LocalMean(ABC):
     def mechanism(self) -> Mechanism:
         """What one report is, for accounting."""
 
-    def reports(
-        self, values: Any, rng: np.random.Generator | None = None, *, bits: Bits = secret_bits
-    ) -> Floats:
+    def reports(self, values: Any, rng: Rng = None, *, bits: Bits = secret_bits) -> Floats:
         """Return one report for each value."""
         return self._reports(self._checked(values), source_of(rng, bits))
 

@@ -30,6 +30,7 @@ from hockeystick.release.noise.arrays import integer_noise
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits, uniform_integers
 from hockeystick.release.samplers.bits import POSITIVE, checked_words
 
+_Kinds = selections.Exponential | ReportNoisyMax | PermuteAndFlip
 _Key = TypeVar("_Key", bound=Hashable)
 _Candidate = TypeVar("_Candidate")
 _Output = TypeVar("_Output")
@@ -106,24 +107,15 @@ def permute_and_flip(
 
 
 def _selected(
-    mechanism: selections.Exponential | ReportNoisyMax | PermuteAndFlip,
-    noise: RealNoise,
-    scores: Any,
-    sensitivity: object,
-    monotone: object,
-    charge: Any,
-    bits: Bits,
+    own: _Kinds, noise: RealNoise, scores: Any, moves: Any, monotone: Any, charge: Any, bits: Bits
 ) -> int:
     """Return the place of the largest score after noise, once the mechanism is charged."""
     given = shaped("scores", scores, "a row of numbers", lambda row: row.ndim == 1 and row.size)
-    moves = sensitivity_of(sensitivity)
-    factor = 1 if yes_or_no("monotone", monotone) else 2
-    book(checked_charge(charge), mechanism)
-    if mechanism.epsilon == 0.0:
+    moved = sensitivity_of(moves) * (1 if yes_or_no("monotone", monotone) else 2)
+    book(checked_charge(charge), own)
+    if own.epsilon == 0.0:
         return int(uniform_integers(given.size, 1, bits=bits)[0])
-    scale = Fraction(0)
-    if mechanism.epsilon < math.inf:
-        scale = factor * moves / least_reading(mechanism.epsilon)
+    scale = moved / least_reading(own.epsilon) if own.epsilon < math.inf else Fraction(0)
     return samplers.noisy_argmax(given.tolist(), noise, scale, bits=bits)
 
 

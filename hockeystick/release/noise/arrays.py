@@ -39,12 +39,15 @@ from hockeystick.privacy_loss.noise.sinh_normal import (
     sinh_normal_divergences as sinh_normal_divergences,
 )
 from hockeystick.release import _values, samplers
-from hockeystick.release._values import Grid, grid_of, numbers, of_kind, released, root_up
+from hockeystick.release._values import Draw, Grid, grid_of, numbers, of_kind, released, root_up
 from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
 from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers, checked_words
 from hockeystick.release.samplers.real_noise import SCALE
 from hockeystick.release.samplers.tables import VARIANCE
+
+_IntegerNoise = DiscreteGaussian | DiscreteLaplace | Skellam
+_GUARD: Final = 128
 
 
 def gaussian(
@@ -237,11 +240,7 @@ def skellam(
 
 
 def _with_integers(
-    mechanism: DiscreteGaussian | DiscreteLaplace | Skellam,
-    value: Any,
-    entries: int,
-    charge: Any,
-    bits: Bits,
+    mechanism: _IntegerNoise, value: Any, entries: int, charge: Any, bits: Bits
 ) -> Integers:
     """Return integers plus noise, once a mechanism is charged for each that may differ."""
     noise, answer = integer_noise(mechanism, bits), _values.integers("value", value)
@@ -254,11 +253,9 @@ def _cost(mechanism: Mechanism, entries: int) -> Mechanism:
     return mechanism if changed == 1 else mechanism**changed
 
 
-def integer_noise(
-    mechanism: DiscreteGaussian | DiscreteLaplace | Skellam, bits: Bits
-) -> Callable[[int], Integers]:
+def integer_noise(mechanism: _IntegerNoise, bits: Bits) -> Callable[[int], Integers]:
     """Return what draws a mechanism's noise, at the larger reading of its parameter."""
-    sampler: Callable[..., Integers]
+    sampler: Draw
     if isinstance(mechanism, Skellam):
         name, domain, sampler = "variance", VARIANCE, samplers.skellam
     elif isinstance(mechanism, DiscreteLaplace):
@@ -270,9 +267,6 @@ def integer_noise(
         return lambda size: np.zeros(size, dtype=np.int64)
     scale = float_up(largest_reading(_validate.real(name, parameter, domain)))
     return lambda size: sampler(scale, size, bits=bits)
-
-
-_GUARD: Final = 128
 
 
 def sinh_normal(
@@ -325,7 +319,7 @@ def _grid(mechanism: SinhNormal, sensitivity: object, moved: int) -> Grid:
     return grid_of(mechanism, math.sqrt(0.5) / math.sqrt(mechanism.rho), sensitivity, moved)
 
 
-def _noise(mechanism: SinhNormal, grid: Grid) -> Callable[..., Integers]:
+def _noise(mechanism: SinhNormal, grid: Grid) -> Draw:
     width = largest_reading(mechanism.width)
     square, exact = 2 * least_reading(mechanism.rho) * width**2, width * grid.sensitivity
 

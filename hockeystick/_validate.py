@@ -39,7 +39,7 @@ class WordEnum(StrEnum):
         raise AssertionError(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Domain:
     """What values a numeric parameter may take, the ends included unless they are open.
 

@@ -18,9 +18,7 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least as shown_down
 from hockeystick.tradeoffs import TradeOff
 
-_POWER: Final = Domain(
-    symbol="1 - b", low=0, high=1, low_open=True, high_open=True, typical=(0.5, 0.99)
-)
+_POWER: Final = Domain("1 - b", 0, 1, (0.5, 0.99), low_open=True, high_open=True)
 _TRIALS: Final = whole_numbers("n", 1, (100, 10**6))
 _MOST_TRIALS: Final = 10**9
 _PRECISION: Final = 1000

@@ -24,9 +24,7 @@ Array: TypeAlias = NDArray[np.float64]
 # The kinds of numpy that hold real numbers, and those that hold truth values as 0 and 1.
 _REAL: Final = "fiu"
 _FLAGS: Final = "biuf"
-CONFIDENCE: Final = Domain(
-    symbol="1 - a", low=0, high=1, low_open=True, high_open=True, typical=(0.9, 0.99)
-)
+CONFIDENCE: Final = Domain("1 - a", 0, 1, (0.9, 0.99), low_open=True, high_open=True)
 SEED: Final = Domain(symbol="s", low=0, high=2**63 - 1, typical=(0, 100), whole=True)
 _COLUMNS: Final = ("score", "included")
 _ARRAYS: Final = ("scores_in", "scores_out")

@@ -26,9 +26,7 @@ from hockeystick.release.samplers.real_noise import SCALE
 _Kind = TypeVar("_Kind", bound=Mechanism)
 Draw = Callable[..., Integers]
 
-_SENSITIVITY: Final = _validate.Domain(
-    symbol="D", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
-)
+_SENSITIVITY: Final = _validate.Domain("D", 0, math.inf, (0.01, 100), low_open=True, high_open=True)
 # Sums of two such integers fit 64 bits, noise of 2^61 and less included.
 MOST: Final = 2**62
 # Up to here every integer is a float.
@@ -207,7 +205,7 @@ def root_up(entries: int) -> int:
 
 
 def released(
-    grid: Grid, answer: Floats, charged: Mechanism, charge: Any, draw: Draw | None, bits: Bits
+    grid: Grid, answer: Floats, charged: Mechanism, charge: Any, draw: Draw, bits: Bits
 ) -> Floats:
     """Return an answer plus noise on the grid once a mechanism is charged; itself without noise.
 
@@ -215,6 +213,6 @@ def released(
     """
     steps = grid.steps("value", answer)
     book(checked_charge(charge), charged)
-    if draw is None:
+    if grid.scale == 0.0:
         return answer
     return grid.floats(steps + draw(grid.scale, steps.size, bits=bits).reshape(steps.shape))

@@ -23,10 +23,8 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.budgets.gaussian import clipping_noise, joint_noise
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.noise.gaussian import Gaussian, JointGaussian
-from hockeystick.mechanisms.sampling.poisson import Clipping as Clipped
-from hockeystick.mechanisms.training.dpsgd import DPSGD
+from hockeystick.mechanisms import DPSGD, Gaussian, JointGaussian, Mechanism
+from hockeystick.mechanisms import Clipping as Clipped
 from hockeystick.numerics import decimal
 from hockeystick.release._values import of_kind, set_numbers
 from hockeystick.release.counting import Charged, book, checked_charge
@@ -39,12 +37,8 @@ _EXPECTED: Final = Domain(symbol="m", low=1e-24, high=2.0**30, typical=(16, 4096
 _STEP_SIZE: Final = Domain(symbol="eta", low=0, high=10, typical=(0.001, 0.5))
 _SHARE: Final = Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9))
 _VARIANCE: Final = Domain(symbol="h", low=1e-300, high=1e300, typical=(1e-12, 1), whole=False)
-_SIGMA: Final = Domain(
-    symbol="sigma", low=0, high=math.inf, low_open=True, high_open=True, typical=(1, 100)
-)
-_INFLATION: Final = Domain(
-    symbol="r", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.001, 1.5)
-)
+_SIGMA: Final = Domain("sigma", 0, math.inf, (1, 100), low_open=True, high_open=True)
+_INFLATION: Final = Domain("r", 1, math.inf, (1.001, 1.5), low_open=True, high_open=True)
 # Beyond this an exponent leaves the lengths that can be clipped to, from any of them.
 _MOST: Final = 700.0
 # A norm that follows noisy answers in a training loop stays within this factor of the first one.
@@ -105,6 +99,11 @@ def randomly_pruned_sum(
     ``sum_i clip(g_iK, C) + N(0, (z C)^2 I)`` in a random set K of ``ceil(keep d)`` coordinates,
     keep in (0, 1]. What is clipped is what is kept. K is drawn without the gradients; pruning is no
     privacy by itself (Wei et al., "Securing Distributed SGD", 2023, section 4.1).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.randomly_pruned_sum(hs.Gaussian(1), [[3, 0, 4]], norm=1, keep=0.5).shape
+        (3,)
     """
     rows, length, count = _pruned(mechanism, gradients, norm, keep, charge)
     kept = permutation(rows.shape[1], bits=bits)[:count]
@@ -350,8 +349,7 @@ class OnlineClipping(Clipping):
     z_q^-2 <= nu^-2`` (``hs.calibration.joint_noise``). This is algorithm 3 with proposition 1 of
     Galli, "Sense and Sensitivity" (PhD thesis), whose line 13 adds noise of z_g to q in place of
     z_q, and whose equations 3.17 and 3.18 noise the means, its algorithm the sums, as here. The
-    fields are C, the learning rate rho from 1e-24 to 1e24, z_g, z_q, and rho_c and rho_r in [0,
-    10].
+    fields are C, rho from 1e-24 to 1e24, z_g, z_q, and rho_c and rho_r in [0, 10].
 
     Example:
         >>> import hockeystick as hs

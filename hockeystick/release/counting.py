@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar, final
 
 from hockeystick import _files
 from hockeystick.errors import HockeystickError, IncompatibleError, ParameterError
+from hockeystick.io.codec import describe
 from hockeystick.mechanisms import DPSGD, CyclicPoisson, Encoder, MatrixFactorization
 from hockeystick.mechanisms.base import Mechanism, Repeated
 from hockeystick.mechanisms.training.schedules import Values
@@ -252,8 +253,6 @@ def _is_cut(found: bytes, title: str) -> bool:
 
 def fingerprint(plan: Any) -> str:
     """Return a text that differs for plans that differ: a hash of what ``describe`` says of one."""
-    from hockeystick.calibration import describe
-
     # As accountants record a plan that ran once.
     steps = [{"count": 1, "mechanism": describe(plan)}]
     text = json.dumps({"kind": "Accountant", "steps": steps, "version": 1}, sort_keys=True)

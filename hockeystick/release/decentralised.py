@@ -40,9 +40,7 @@ from hockeystick.release.samplers.bits import COUNT, POSITIVE, Bools, Floats, In
 Gradient = Callable[[Any, int], Any]
 # The largest scale of rounded noise that is drawn here, 2^43 steps.
 _SCALE_BITS: Final = 43
-_FINITE: Final = _validate.Domain(
-    symbol="x", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(0, 1)
-)
+_FINITE: Final = _validate.Domain("x", -math.inf, math.inf, (0, 1), low_open=True, high_open=True)
 # All noise of a round of GOPA is larger by this, which covers that pairwise noise has steps,
 _GOPA_WIDER: Final = Fraction(1, 2**20)
 # and that of gossip by this.
@@ -54,7 +52,6 @@ _MODEL: Final = "a row of one or more finite numbers within the radius"
 _GRADIENT: Final = "a row of finite numbers, as long as the model, of norm at most lipschitz"
 # Relative to the bound of the gradients: what a gradient in floats is off by, and the grid's step.
 _GRADIENT_BITS: Final = 30
-_GRID_BITS: Final = 30
 # The most that rounding may add to the noise of a step.
 _MOST_WIDER: Final = Fraction(1, 2**10)
 
@@ -140,8 +137,7 @@ def gopa_round(
         and the D of each edge by an *integer* f; ``round(D) + f = round(D + f)``, so that this
         costs ``mu^2 = |a|^2 / s^2 + |f|^2 / t^2``. Rounding the best f moves each entry by at most
         1/2, and the quadratic by at most ``(sum_v d_v^2 / s^2 + E / t^2) / 4``, which the noise
-        exceeds: it is ``1 + 2^-20`` times what the mechanism says. Where the steps tell more,
-        ``IncompatibleError`` says so.
+        exceeds, ``1 + 2^-20`` times the mechanism's; ``IncompatibleError`` where steps tell more.
 
         Rounds whose dropouts differ are charged for different colluders, and no account takes both:
         compose ``hs.convert(round.mechanism, hs.GDP)``, which hold for who is honest in every one.
@@ -234,8 +230,7 @@ def gossip_average(
         The noise is ``1 + 2^-16`` times what the mechanism says, which covers that where ``sum l_j
         / 2 <= 2^-16 |P d|``; elsewhere the last digits of the exact messages would tell more, and
         the run is refused before anything is charged. Other parties and observers have the
-        guarantees of their own mechanisms where these are not refused, and that of
-        ``Gaussian(noise_multiplier)`` everywhere.
+        guarantees of their mechanisms where not refused, and of ``Gaussian(noise_multiplier)``.
 
     Example:
         >>> import hockeystick as hs
@@ -338,7 +333,7 @@ def projected_steps(
     length = Fraction(eta) * Fraction(bound)
     if not _LENGTH.low <= length <= _LENGTH.high:
         raise ParameterError("step_size", eta, "from 1e-100 to 1e100, times lipschitz")
-    finest = math.frexp(float(length))[1] - _GRID_BITS - size.bit_length() // 2 - 1
+    finest = math.frexp(float(length))[1] - _GRADIENT_BITS - size.bit_length() // 2 - 1
     coarse = math.frexp(max(noise, 1.0) * float(length))[1] - _SCALE_BITS
     grid = max(finest, coarse)
     off = _off(size, length, Fraction(ball), grid)
@@ -383,8 +378,7 @@ def noisy_iterations(
     Example:
         >>> import hockeystick as hs
         >>> run = hs.mechanisms.NoisyIterations(2.0, 50, step_size=0.1, smoothness=1)
-        >>> ball = {"lipschitz": 1, "radius": 2}
-        >>> hs.release.noisy_iterations(run, [0.0], lambda w, t: (w - 0.5) / 4, **ball).shape
+        >>> hs.release.noisy_iterations(run, [0], lambda w, t: w / 4, lipschitz=1, radius=2).shape
         (1,)
     """
     known = of_kind(mechanism, NoisyIterations)

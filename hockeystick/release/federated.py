@@ -243,12 +243,18 @@ class Cohort(ChargedRun):
 
     def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
         """Take what is right of pairs of a client and its update; return why others are not."""
+        pairs: Any = list(answers) if _validate.has_several(answers) else [answers]
+        for one in pairs:
+            pair = isinstance(one, tuple | list) and len(one) == 2
+            if not pair or _number(one[0]) is None:
+                allowed = "pairs of a client's number and its update"
+                raise ParameterError("answers", f"one that is a {type(one).__name__}", allowed)
         refused: dict[int, str] = {}
-        for client, update in _pairs(answers):
+        for client, update in pairs:
             try:
                 self.accept(client, update)
             except ParameterError as error:
-                refused[client] = str(error)
+                refused[operator.index(client)] = str(error)
         return refused
 
     def release(self) -> Floats:
@@ -271,16 +277,6 @@ def _number(client: Any) -> int | None:
         return operator.index(client)
     except TypeError:
         return None
-
-
-def _pairs(answers: Any) -> list[tuple[int, Any]]:
-    pairs = list(answers) if _validate.has_several(answers) else [answers]
-    for one in pairs:
-        pair = isinstance(one, tuple | list) and len(one) == 2
-        if not pair or _number(one[0]) is None:
-            allowed = "pairs of a client's number and its update"
-            raise ParameterError("answers", f"one that is a {type(one).__name__}", allowed)
-    return [(operator.index(client), update) for client, update in pairs]
 
 
 def _row(update: Any, size: int | None) -> Floats:
@@ -374,8 +370,8 @@ class ClientTraining(Counter[Any]):
 
         Weights are the model to start from, which knows of the client's records only what it sent
         before; gradients returns a row for each of the records at the places given, computed from
-        that record and the weights alone; the learning rate is public; the round's number, from 0,
-        is by default the client's own next one.
+        that record and the weights alone; the learning rate is public; the round, from 0, is by
+        default the client's next one.
         """
         model = shaped("weights", weights, "a row of numbers", lambda a: a.ndim == 1 and a.size)
         if not callable(gradients):

@@ -23,17 +23,15 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms import Gaussian, Laplace, Mechanism
 from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, RandomizedResponse, UnaryEncoding
-from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.multiprecision import integers_around, interval_bits, iv
 from hockeystick.numerics.rounding import float_down
 from hockeystick.release import _values, samplers
 from hockeystick.release._values import Grid, grid_of, of_kind, released, root_up, shaped
 from hockeystick.release.samplers import Bits, bernoulli, secret_bits
-from hockeystick.release.samplers.bits import POSITIVE, Bools, Floats, Integers, checked_words
+from hockeystick.release.samplers.bits import POSITIVE, Bools, Floats, Integers, words_from
 
 Rng = np.random.Generator | None
 _SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
@@ -43,9 +41,7 @@ _COHORT: Final = Domain(symbol="cohort", low=0, high=2**32, typical=(0, 64), who
 _MOST_HASHES: Final = 10_000
 _GUARD: Final = 64
 _EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, low_open=True, typical=(0.1, 8))
-_END: Final = Domain(
-    symbol="a", low=-1e150, high=1e150, low_open=True, high_open=True, typical=(-1, 1)
-)
+_END: Final = Domain("a", -1e150, 1e150, (-1, 1), low_open=True, high_open=True)
 _NORM: Final = Domain(symbol="C", low=1e-100, high=1e100, typical=(0.01, 100))
 _ENTRIES: Final = Domain(symbol="d", low=1, high=2**18, typical=(1, 1000), whole=True)
 _ANY: Final = 1.7976931348623157e308
@@ -131,6 +127,11 @@ def response_reports(
     """Return one report by randomized response for each category, an integer from 0 to K - 1.
 
     The category with probability ``e^epsilon / (e^epsilon + K - 1)``, else any other one alike.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.response_reports(hs.RandomizedResponse(1, categories=4), [0, 3, 1, 1]).shape
+        (4,)
     """
     of_kind(mechanism, RandomizedResponse)
     own = _values.category_array("values", values, mechanism.categories)
@@ -147,6 +148,12 @@ def response_frequencies(mechanism: RandomizedResponse, reports: Any) -> Floats:
     """Return estimates of the shares of the K categories, which add up to 1.
 
     ``h = ((c/n) (e^epsilon + K - 1) - 1) / (e^epsilon - 1)``.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> coin = hs.RandomizedResponse(1, categories=2)
+        >>> hs.release.response_frequencies(coin, [0, 0, 0, 1]).round(3)
+        array([ 1.041, -0.041])
     """
     count = of_kind(mechanism, RandomizedResponse).categories
     shown = _values.category_array("reports", reports, count)
@@ -159,6 +166,11 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
     """Return ``(e^epsilon + K - 2) / (n (e^epsilon - 1)^2) + h (K - 2) / (n (e^epsilon - 1))``.
 
     The mean squared error of a category's estimate.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> f"{hs.release.response_error(hs.RandomizedResponse(1, 4), users=1000, share=0.25):.6f}"
+        '0.001889'
     """
     return LocalReports.of(of_kind(mechanism, RandomizedResponse)).error(users, share)
 
@@ -174,6 +186,11 @@ def unary_reports(
     """Return one row of K randomized bits for each category, an integer from 0 to K - 1.
 
     The bit of the user's category is 1 with probability p, each other one with probability q.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.unary_reports(hs.mechanisms.UnaryEncoding(2), [0, 2, 1], categories=3).shape
+        (3, 3)
     """
     known, source = of_kind(mechanism, UnaryEncoding), source_of(rng, bits)
     columns = _validate.count("categories", categories, _CATEGORIES)
@@ -215,6 +232,11 @@ def rappor_filters(mechanism: RAPPOR, values: Any, size: int, *, cohort: int = 0
 
     Bit ``BLAKE2b(value, salt = (j, cohort)) mod m`` for each j of the k <= 10,000 hashes, without
     noise; an integer counts as its digits. m is from 1 to 2^20, the cohort from 0 to 2^32.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.rappor_filters(hs.mechanisms.RAPPOR(0.5, 2), ["cat", "dog"], size=16).shape
+        (2, 16)
     """
     hashes = of_kind(mechanism, RAPPOR).hashes
     if hashes > _MOST_HASHES:
@@ -240,6 +262,11 @@ def rappor_reports(
 
     Each bit of ``rappor_filters`` is replaced by a fair coin with probability f. A user reports one
     value again by the same report, or ``rappor_again`` of it; fresh noise is another run.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.rappor_reports(hs.mechanisms.RAPPOR(0.5, 2), ["cat", "dog"], size=16).shape
+        (2, 16)
     """
     filters = rappor_filters(mechanism, values, size, cohort=cohort)
     return _flipped(filters, largest_reading(mechanism.flip), bits)
@@ -249,6 +276,11 @@ def rappor_once(mechanism: RAPPOR, flip: float) -> RAPPOR:
     """Return what one instantaneous report, ``rappor_again`` with flip g, tells by itself.
 
     Its flip is ``1 - (1 - f)(1 - g)``, rounded down, to the side of less privacy (theorem 2).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.release.rappor_once(hs.mechanisms.RAPPOR(0.5, 2), flip=0.5))
+        RAPPOR (flip 0.75, 2 hashes)
     """
     first = Fraction(of_kind(mechanism, RAPPOR).flip)
     second = Fraction(_validate.real("flip", flip, _SHARE))
@@ -262,6 +294,11 @@ def rappor_again(
 
     Each bit is replaced by a fair coin with probability g, the flip, afresh in each call. All tell
     at most the permanent one, one alone is ``rappor_once(mechanism, flip)``, as estimates take it.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.rappor_again(hs.mechanisms.RAPPOR(0.5, 2), [[True, False]], flip=0.5).shape
+        (1, 2)
     """
     of_kind(mechanism, RAPPOR)
     g = largest_reading(_validate.real("flip", flip, _SHARE))
@@ -284,6 +321,13 @@ def rappor_frequencies(mechanism: RAPPOR, reports: Any, values: Any, *, cohort: 
     """Return estimates of the share of users who hold each of some values, by least squares.
 
     ``X h`` is nearest to ``rappor_shares``; X's columns are independent: the candidates' filters.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> noise = hs.mechanisms.RAPPOR(flip=0.25, hashes=2)
+        >>> reports = hs.release.rappor_reports(noise, ["cat", "dog", "cat", "cat"] * 9, size=16)
+        >>> hs.release.rappor_frequencies(noise, reports, ["cat", "dog", "emu"]).shape
+        (3,)
     """
     shares = rappor_shares(mechanism, reports)
     design = _design(mechanism, values, shares.size, cohort)
@@ -293,7 +337,14 @@ def rappor_frequencies(mechanism: RAPPOR, reports: Any, values: Any, *, cohort: 
 def rappor_error(
     mechanism: RAPPOR, users: int, values: Any, size: int, *, cohort: int = 0
 ) -> Floats:
-    """Return the standard errors, ``sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))``."""
+    """Return the standard errors, ``sqrt(((X' X)^-1)_vv (f/2) (1 - f/2) / (n (1 - f)^2))``.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> noise = hs.mechanisms.RAPPOR(flip=0.5, hashes=2)
+        >>> hs.release.rappor_error(noise, users=1000, values=["cat", "dog"], size=16).round(4)
+        array([0.0194, 0.0194])
+    """
     bit = LocalReports.of(of_kind(mechanism, RAPPOR)).error(users, 0.0)
     design = _design(mechanism, values, _validate.count("size", size, _SIZE), cohort)
     lengths = np.linalg.norm(np.linalg.pinv(design), axis=1)
@@ -391,7 +442,7 @@ class OneBitMean(LocalMean):
     def _reports(self, values: Floats, bits: Bits) -> Floats:
         # 53 bits of a word against a multiple of 2^-53.
         steps = np.rint(np.ldexp(0.5 + 0.5 * self._scaled(values), 53)).astype(np.uint64)
-        ends = (checked_words(bits, steps.size) >> np.uint64(11) < steps).astype(np.int64)
+        ends = (words_from(bits, steps.size) >> np.uint64(11) < steps).astype(np.int64)
         heads = response_reports(self.mechanism, ends, bits=bits)
         half = 0.5 * (self.high - self.low)
         away = (2 * heads - 1) * half / math.tanh(0.5 * self.epsilon)
@@ -411,6 +462,11 @@ class LaplaceMean(LocalMean):
 
     Its mean squared error is ``2 (w / epsilon)^2 / n``, and up to 2^-18 of it more by the grid of
     the noise. Epsilon inf reports the number itself.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.LaplaceMean(epsilon=1.0, low=0.0, high=10.0).reports([3.0, 7.5]).shape
+        (2,)
     """
 
     __slots__ = ()
@@ -442,17 +498,28 @@ def gaussian_reports(
     are a number for each user, or a row of up to 2^18. Each costs its user what the mechanism does,
     under replace-one: ``gaussian`` with the sensitivity ``2 C (1 + 2^-30)``, which covers the
     round-off of clipping (Kasiviswanathan et al., FOCS 2008).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.gaussian_reports(hs.Gaussian(2), [[3.0, 4.0], [0.5, 0.0]], norm=1).shape
+        (2, 2)
     """
     known = of_kind(mechanism, Gaussian)
     given = _one_or_two_axes("values", values)
     rows = given.reshape(given.shape[0], -1)
     grid = _gaussian_grid(known, norm, rows.shape[1])
-    draw = samplers.rounded_gaussian if known.noise_multiplier > 0.0 else None
-    return released(grid, _clipped(rows, float(norm)), known, None, draw, bits).reshape(given.shape)
+    answer, draw = _clipped(rows, float(norm)), samplers.rounded_gaussian
+    return released(grid, answer, known, None, draw, bits).reshape(given.shape)
 
 
 def gaussian_mean(mechanism: Gaussian, reports: Any) -> Floats:
-    """Return the mean of the reports, entry by entry: unbiased for that of the clipped vectors."""
+    """Return the mean of the reports, entry by entry: unbiased for that of the clipped vectors.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.gaussian_mean(hs.Gaussian(2), [[1.5, -2.0], [3.5, 1.0]])
+        array([ 2.5, -0.5])
+    """
     of_kind(mechanism, Gaussian)
     return np.asarray(_one_or_two_axes("reports", reports).mean(axis=0), np.float64)
 
@@ -461,6 +528,11 @@ def gaussian_error(mechanism: Gaussian, users: int, norm: float, *, entries: int
     """Return the standard error of each entry of the mean, ``2 C z / sqrt(n)``.
 
     Of the noise that is drawn, which is larger by at most ``2^-15``.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> f"{hs.release.gaussian_error(hs.Gaussian(2), users=10_000, norm=1):.4f}"
+        '0.0400'
     """
     known = of_kind(mechanism, Gaussian)
     count = _validate.count("users", users, POSITIVE)

@@ -15,20 +15,18 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import AboveThreshold, PartitionSelection, RandomStopping, SparseVector
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace
 from hockeystick.mechanisms.selection import exponential as selections
 from hockeystick.mechanisms.selection.exponential import PermuteAndFlip, ReportNoisyMax
-from hockeystick.mechanisms.selection.partition_selection import PartitionSelection
-from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, SparseVector
-from hockeystick.mechanisms.selection.tuning import RandomStopping
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.release import samplers
 from hockeystick.release._values import integers, of_kind, sensitivity_of, shaped, yes_or_no
 from hockeystick.release.counting import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.noise.arrays import integer_noise
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits, uniform_integers
-from hockeystick.release.samplers.bits import POSITIVE, checked_words
+from hockeystick.release.samplers.bits import POSITIVE, words_from
 
 _Kinds = selections.Exponential | ReportNoisyMax | PermuteAndFlip
 _Key = TypeVar("_Key", bound=Hashable)
@@ -82,6 +80,11 @@ def report_noisy_max(
 
     Z_i is the mechanism's noise, Gumbel, exponential or Laplace of scale 1; all else is as for
     ``exponential`` (Dwork and Roth 2014, section 3.3).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.report_noisy_max(hs.mechanisms.ReportNoisyMax(epsilon=1), [0, 3000, 5], 1)
+        1
     """
     own = of_kind(mechanism, ReportNoisyMax)
     return _selected(own, RealNoise(own.noise), scores, sensitivity, monotone, charge, bits)
@@ -101,6 +104,11 @@ def permute_and_flip(
     With probability ``exp(epsilon (scores_i - best) / (2 S))``; drawn as the place of the largest
     ``scores_i + (2 S / epsilon) E_i`` with exponential noise. All else is as for ``exponential``
     (McKenna and Sheldon, NeurIPS 2020; Ding et al. 2021).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.permute_and_flip(hs.mechanisms.PermuteAndFlip(epsilon=1), [0, 3000, 5], 1)
+        1
     """
     own = of_kind(mechanism, PermuteAndFlip)
     return _selected(own, RealNoise.EXPONENTIAL, scores, sensitivity, monotone, charge, bits)
@@ -134,8 +142,7 @@ def above_threshold(
     all fresh. It is charged once, here, whatever the number of queries, which may follow outcomes
     (Dwork and Roth 2014, algorithm 1; Lyu, Su and Li 2017: variants that are not private).
 
-    The threshold is a finite number, which does not depend on the data; S is as for
-    ``exponential``, of the answers.
+    The threshold is finite and does not depend on the data; S is that of the answers.
 
     Example:
         >>> import hockeystick as hs
@@ -161,6 +168,12 @@ def sparse_vector(
     As ``above_threshold``, begun again with fresh noise of the threshold after each "above", until
     there are ``mechanism.positives`` of them, all charged at once; ``mechanism.queries`` answers
     "below", if limited, use up a positive too (Dwork and Roth 2014, algorithm 2).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> run = hs.release.sparse_vector(hs.mechanisms.SparseVector(2, 4, positives=2), 1000, 1)
+        >>> [run.above(count) for count in (3, 5000, 12, 9000)], run.ended
+        ([False, True, False, True], True)
     """
     return ThresholdQueries(of_kind(mechanism, SparseVector), threshold, sensitivity, charge, bits)
 
@@ -212,7 +225,7 @@ class ThresholdQueries(ChargedRun):
             return found
 
     def _noisy(self, value: Fraction, noise: str, scale: float) -> NoisyNumber:
-        word = int(checked_words(self._bits, 1)[0])
+        word = int(words_from(self._bits, 1)[0])
         spread = largest_reading(scale) * self._sensitivity
         return NoisyNumber(value, RealNoise(noise), spread, word, self._bits)
 
@@ -270,6 +283,12 @@ def users_by_partition(
 
     Pairs are of a user and a partition, also repeated; of a user's more than ``partitions`` k any k
     are equally likely. The numbers are private: they are for ``partition_selection`` alone.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> visits = [("Ann", "flu"), ("Ann", "flu"), ("Bob", "flu"), ("Bob", "cold")]
+        >>> hs.release.users_by_partition(visits, partitions=2)
+        {'flu': 2, 'cold': 1}
     """
     most = _validate.count("partitions", partitions, POSITIVE)
     if not _validate.has_several(pairs) or isinstance(pairs, str | Mapping):
@@ -347,6 +366,13 @@ def random_search(
     **Nothing of the other runs, and not their number, may be shown** to those who see what is
     released: no progress, no log, no time, and no error, which no theorem covers. Where data can
     make a run fail, return a fixed output with the score nan (Papernot and Steinke, ICLR 2022).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> search = hs.mechanisms.RandomStopping(hs.Gaussian(5), hs.mechanisms.tuning.Poisson(9))
+        >>> best = hs.release.random_search(search, [1, 2, 4], lambda c: (c, -abs(c - 2)))
+        >>> best is None or best.score == -abs(best.candidate - 2)
+        True
     """
     own = of_kind(mechanism, RandomStopping)
     known = _checked_search(candidates, run)

@@ -171,8 +171,7 @@ def normalisation(
     are not negative. The mechanism is of ``(z_1, z_2)``, or of ``(z_1, z_2, z_n)``, which releases
     n too, under add-remove, each up to ``2^11``; a training on the normalised data is charged for
     both: ``DPSGD(..., extra=mechanism)``. The floor is the least deviation, from 1e-150 to 1e150;
-    by default the square root of the noise's deviation in ``q/n`` (van Dijk and Nguyen 2023,
-    section 2.7).
+    by default the square root of the noise's deviation in ``q/n`` (van Dijk and Nguyen 2023, 2.7).
 
     Example:
         >>> import hockeystick as hs
@@ -290,7 +289,15 @@ def principal_components(
     charge: Charged | None = None,
     bits: Bits = secret_bits,
 ) -> PrincipalComponents:
-    """Return the k first eigenvectors of the noisy ``covariance`` (DP-PCA), k from 1 to d."""
+    """Return the k first eigenvectors of the noisy ``covariance`` (DP-PCA), k from 1 to d.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> rows, noise = [[2, 0.5], [-1, 0]], hs.mechanisms.PrivateCovariance(5, columns=2)
+        >>> found = hs.release.principal_components(noise, rows, bound=3, components=1, size=2)
+        >>> found.transform(rows).shape
+        (2, 1)
+    """
     columns = of_kind(mechanism, PrivateCovariance).columns
     count = _validate.count("components", components, POSITIVE)
     if count > columns:

@@ -89,7 +89,7 @@ _MOST_SPREAD: Final = 2.0**40
 class _Sums(ChargedRun, ABC):
     """What two kinds of running sums share: several threads may add rows, one at a time."""
 
-    __slots__ = ("_bits", "_grid", "_lock", "_most", "_noisy", "_rows", "_size")
+    __slots__ = ("_bits", "_grid", "_lock", "_most", "_rows", "_size")
 
     def __init__(
         self, mechanism: _Kind, most: int, grid: Grid, size: int, charge: Any, bits: Bits
@@ -97,7 +97,6 @@ class _Sums(ChargedRun, ABC):
         super().__init__()
         self._most, self._rows, self._lock = most, 0, Lock()
         self._grid, self._size, self._bits = grid, size, bits
-        self._noisy = mechanism.noise_multiplier != 0.0
         book(checked_charge(charge), mechanism)
 
     @property
@@ -122,7 +121,7 @@ class _Sums(ChargedRun, ABC):
     def _added(self, steps: Integers) -> Floats: ...
 
     def _noise(self) -> Integers:
-        if not self._noisy:
+        if self._grid.scale == 0.0:
             return np.zeros(self._size, dtype=np.int64)
         return rounded_gaussian(self._grid.scale, self._size, bits=self._bits)
 
@@ -137,9 +136,8 @@ def tree_aggregation(
 ) -> RunningSums:
     """Return a run that takes rows one by one, with ``add``, and returns their noisy sum so far.
 
-    With S the sensitivity, z the finite noise multiplier, d the size of a row, up to 10^7, g a
-    power of two of at most ``2^-20 S``, and a node of the tree over the rounds for each 1 in the
-    binary digits of t, it is after t rows
+    With S the sensitivity, z the finite noise multiplier, d <= 10^7 the size of a row, g a power of
+    two of at most ``2^-20 S``, and a node of the tree for each binary 1 of t, it is after t rows
 
         M(D)_t = g (sum of round(row / g) + sum over the nodes of round(N)),
         N ~ N(0, s^2 I) for each node, s >= z (S / g + ceil(sqrt(d))).
@@ -207,6 +205,13 @@ def matrix_factorization(
     caller's. The module has the proof. Rounding adds at most ``2^-16`` of the noise where the grid
     has room for it. What is kept is secret: it takes the noise off what was released (Denisov,
     McMahan, Rush, Smith and Thakurta 2022; Smith and Thakurta 2022).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.square_root(9))
+        >>> run = hs.release.matrix_factorization(plan, size=2, sensitivity=1.0)
+        >>> [run.add(row).shape for row in ([0.5, 0.5], [1, 0])]
+        [(2,), (2,)]
     """
     return CorrelatedSums(of_kind(mechanism, MatrixFactorization), size, sensitivity, charge, bits)
 
@@ -290,10 +295,9 @@ class CorrelatedNoise:
 
     Example:
         >>> import hockeystick as hs
-        >>> import numpy as np
         >>> noise = hs.release.CorrelatedNoise(hs.mechanisms.Encoder.square_root(9))
-        >>> [noise.next(np.ones(1)).tolist() for _ in range(3)]
-        [[1.0], [0.5], [0.375]]
+        >>> [noise.next(1.0) for _ in range(3)]
+        [1.0, 0.5, 0.375]
     """
 
     __slots__ = ("_next", "_shape", "encoder", "rows")
@@ -391,8 +395,7 @@ class _Feedback:
         for factor, former in zip(self._factors, self._past, strict=False):
             if factor:
                 total += np.rint(former * factor).astype(np.int64)
-        row: Integers = fresh + self._sign * _whole(total, self._digits)
-        return row
+        return np.asarray(fresh + self._sign * _whole(total, self._digits))
 
     def keep(self, fresh: Integers, row: Integers) -> None:
         self._past.appendleft(row if self._sign < 0 else fresh)
@@ -408,8 +411,7 @@ class _Buffers:
         self._buffers: list[Any] = [np.int64(0)] * len(self._scales)
 
     def row(self, fresh: Integers) -> Integers:
-        row: Integers = fresh - _whole(sum(self._buffers), self._digits)
-        return row
+        return np.asarray(fresh - _whole(sum(self._buffers), self._digits))
 
     def keep(self, fresh: Integers, row: Integers) -> None:
         self._buffers = [

@@ -162,9 +162,7 @@ class Replay(Protocol):
         """
 
 
-_POSITIVE: Final = Domain(
-    symbol="C", low=0, high=np.inf, low_open=True, high_open=True, typical=(0.1, 10)
-)
+_POSITIVE: Final = Domain("C", 0, np.inf, (0.1, 10), low_open=True, high_open=True)
 # What makes a record far off.
 FACTORS: Final = (
     ("a record times 1000", 1000.0),

@@ -21,12 +21,8 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 _EPSILON: Final = Domain(symbol="eps", low=0, high=1e15, typical=(0.01, 20))
-_OPEN_DELTA: Final = Domain(
-    symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
-)
-_BELOW_ONE: Final = Domain(
-    symbol="eps", low=0, high=1, low_open=True, high_open=True, typical=(0.01, 0.9)
-)
+_OPEN_DELTA: Final = Domain("delta", 0, 1, (1e-12, 1e-4), low_open=True, high_open=True)
+_BELOW_ONE: Final = Domain("eps", 0, 1, (0.01, 0.9), low_open=True, high_open=True)
 _WHY: Final = (
     "; the theorem is proven for these alone, and fails for large epsilons: at delta = 1e-5 from "
     "8.42 on. gaussian_noise(epsilon, delta) holds for all, with less noise"
@@ -34,12 +30,8 @@ _WHY: Final = (
 _TOLERANCE: Final = 2.0**-52
 _LARGEST_LOG_NOISE: Final = 700.0
 _LEAST_FLOAT: Final = 5e-324
-_POSITIVE: Final = Domain(
-    symbol="nu", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
-)
-_INFLATION: Final = Domain(
-    symbol="r", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.001, 1.5)
-)
+_POSITIVE: Final = Domain("nu", 0, math.inf, (0.5, 10), low_open=True, high_open=True)
+_INFLATION: Final = Domain("r", 1, math.inf, (1.001, 1.5), low_open=True, high_open=True)
 _SIGMA: Final = Domain(symbol="sigma", low=0, high=1e150, typical=(0.1, 1000))
 _COORDINATES: Final = whole_numbers("K", 1, (1, 10**6))
 _FAILURE: Final = Domain(symbol="beta", low=1e-200, high=1, high_open=True, typical=(1e-6, 0.1))

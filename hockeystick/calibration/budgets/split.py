@@ -23,9 +23,7 @@ Budget: TypeAlias = ApproxDP | GDP | PureDP | ZCDP
 
 _PARTS: Final = Domain(symbol="k", low=1, high=10**6, typical=(2, 100), whole=True)
 _RUNS: Final = whole_numbers("k", 1, (2, 1000))
-_WEIGHT: Final = Domain(
-    symbol="w", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
-)
+_WEIGHT: Final = Domain("w", 0, math.inf, (0.1, 10), low_open=True, high_open=True)
 _A_BUDGET: Final = (
     "a finite budget above 0: an ApproxDP with a delta in (0, 1), GDP, ZCDP or PureDP"
 )

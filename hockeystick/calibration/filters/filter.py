@@ -38,9 +38,7 @@ _UNAMPLIFIED: Final = (
     "without expected= sampling hardly lowers what a step costs: Filter(budget, expected=plan), "
     "with a plan such as the releases will be, counts the amplification"
 )
-ORDER: Final = Domain(
-    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.25, 64.0)
-)
+ORDER: Final = Domain("alpha", 1, math.inf, (1.25, 64.0), low_open=True, high_open=True)
 _SAMPLED: Final = (
     FixedSizeSubsampled,
     PoissonSubsampled,

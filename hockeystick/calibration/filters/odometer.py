@@ -30,9 +30,7 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import float_above
 from hockeystick.numerics.rounding import float_up
 
-_DELTA: Final = Domain(
-    symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
-)
+_DELTA: Final = Domain("delta", 0, 1, (1e-12, 1e-4), low_open=True, high_open=True)
 _REMEMBERED: Final = 256
 # The lambdas are 8 times powers of 2, and the shares of delta 1/(1 + j^2) over no less than the sum
 # of these over all j, pi coth(pi) = 3.1533...

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from hockeystick.accountants.contour.search import LineGuess
 
 _PROBABILITY: Final = Domain(symbol="p", low=0, high=1, typical=(0.01, 0.5))
-_PRIOR: Final = Domain(
-    symbol="pi", low=0, high=1, low_open=True, high_open=True, typical=(0.01, 0.5)
-)
+_PRIOR: Final = Domain("pi", 0, 1, (0.01, 0.5), low_open=True, high_open=True)
 # More than the rounding of an exact conversion, relative to its result.
 _ROUNDING: Final = 2.0**-40
 _AUTO: Final = "auto"

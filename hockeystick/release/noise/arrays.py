@@ -28,10 +28,8 @@ from mpmath import libmp
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.noise.gaussian import Gaussian, SinhNormal
+from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, MultivariateLaplace, SinhNormal
 from hockeystick.mechanisms.noise.integer_noise import DiscreteGaussian, DiscreteLaplace, Skellam
-from hockeystick.mechanisms.noise.laplace import Laplace, MultivariateLaplace
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.numerics.multiprecision import interval_bits, iv, mp, working_digits
 from hockeystick.numerics.rounding import float_up
@@ -42,7 +40,7 @@ from hockeystick.release import _values, samplers
 from hockeystick.release._values import Draw, Grid, grid_of, numbers, of_kind, released, root_up
 from hockeystick.release.counting import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
-from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers, checked_words
+from hockeystick.release.samplers.bits import POSITIVE, Floats, Integers, words_from
 from hockeystick.release.samplers.real_noise import SCALE
 from hockeystick.release.samplers.tables import VARIANCE
 
@@ -76,8 +74,7 @@ def gaussian(
     """
     known, answer = of_kind(mechanism, Gaussian), numbers("value", value)
     grid = grid_of(known, known.noise_multiplier, sensitivity, root_up(answer.size))
-    draw = samplers.rounded_gaussian if known.noise_multiplier else None
-    return released(grid, answer, known, charge, draw, bits)
+    return released(grid, answer, known, charge, samplers.rounded_gaussian, bits)
 
 
 def laplace(
@@ -94,11 +91,15 @@ def laplace(
     ``gaussian`` (Dwork, McSherry, Nissim and Smith, TCC 2006), it is
 
         g (round(value / g) + round(L)),  L_i ~ Laplace(s) independently,  s >= b (S / g + d).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.laplace(hs.Laplace(scale=2), [120, 80], sensitivity=1).shape
+        (2,)
     """
     known, answer = of_kind(mechanism, Laplace), numbers("value", value)
     grid = grid_of(known, known.scale, sensitivity, max(answer.size, 1))
-    draw = samplers.rounded_laplace if known.scale else None
-    return released(grid, answer, known, charge, draw, bits)
+    return released(grid, answer, known, charge, samplers.rounded_laplace, bits)
 
 
 def multivariate_laplace(
@@ -115,12 +116,17 @@ def multivariate_laplace(
     be indistinguishable, and all else as for ``gaussian`` (Fernandes, Dras and McIver 2019), it is
 
         g (round(value / g) + round(Z)),  Z ~ exp(-|z|/b) on R^n,  b >= s (S / g + ceil(sqrt(n))).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> place, noise = [48.85, 2.35], hs.mechanisms.MultivariateLaplace(2, dimension=2)
+        >>> hs.release.multivariate_laplace(noise, place, sensitivity=0.01).shape
+        (2,)
     """
     known = of_kind(mechanism, MultivariateLaplace)
     answer = _values.row_of("value", value, known.dimension)
     grid = grid_of(known, known.scale, sensitivity, root_up(known.dimension))
-    draw = samplers.rounded_multivariate_laplace if known.scale else None
-    return released(grid, answer, known, charge, draw, bits)
+    return released(grid, answer, known, charge, samplers.rounded_multivariate_laplace, bits)
 
 
 def multivariate_laplace_log_density(
@@ -157,8 +163,7 @@ def multivariate_laplace_variance(mechanism: MultivariateLaplace, sensitivity: f
 
     Example:
         >>> import hockeystick as hs
-        >>> noise = hs.mechanisms.MultivariateLaplace(scale=2, dimension=3)
-        >>> hs.release.multivariate_laplace_variance(noise, 1.0)
+        >>> hs.release.multivariate_laplace_variance(hs.mechanisms.MultivariateLaplace(2, 3), 1.0)
         16.0
     """
     scale = _scale(mechanism, sensitivity)
@@ -219,6 +224,11 @@ def geometric(
     """Return integers plus two-sided geometric noise (discrete Laplace), as ``discrete_gaussian``.
 
     ``P(k)`` is proportional to ``exp(-|k| / scale)``, the scale <= ``2^44`` (Ghosh et al., 2009).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.geometric(hs.DiscreteLaplace(scale=2), [120, 80]).dtype
+        dtype('int64')
     """
     return _with_integers(of_kind(mechanism, DiscreteLaplace), value, entries, charge, bits)
 
@@ -235,6 +245,11 @@ def skellam(
 
     These have the mean ``variance / 2``, the variance up to ``2^31``. Parties whose variances sum
     up to it add up to one release (Agarwal et al. 2021). All else is as for ``discrete_gaussian``.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.skellam(hs.mechanisms.Skellam(variance=8), [[120, 80], [7, 0]]).shape
+        (2, 2)
     """
     return _with_integers(of_kind(mechanism, Skellam), value, entries, charge, bits)
 
@@ -280,20 +295,22 @@ def sinh_normal(
 ) -> Floats:
     """Return numbers plus sinh-normal noise, independently in each.
 
-    With S how far a number moves between neighbouring data sets, and all else as for ``gaussian``,
-    each number is
+    With S how far a number moves between neighbours, all else as for ``gaussian``, each number is
 
         g (round(value / g) + round(c arsinh(Z / a))),
         Z ~ N(0, 1),  a = A sqrt(2 rho),  c = A (S / g + 1).
 
-    Rho is at least ``2^-87`` or so, and ``entries`` is as for ``discrete_gaussian``. Of Z so many
-    bits are drawn that interval arithmetic leaves one integer, in some milliseconds (Bun, Dwork,
-    Rothblum and Steinke, STOC 2018, section 4).
+    Rho is at least ``2^-87`` or so, ``entries`` as for ``discrete_gaussian``. Bits of Z are drawn
+    until intervals leave one integer (Bun, Dwork, Rothblum and Steinke, STOC 2018, section 4).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.sinh_normal(hs.mechanisms.SinhNormal(0.1, 10), [3.25, -1.0], 1).shape
+        (2,)
     """
     own, answer = of_kind(mechanism, SinhNormal), numbers("value", value)
     grid = _grid(own, sensitivity, 1)
-    draw = _noise(own, grid) if own.rho < math.inf else None
-    return released(grid, answer, _cost(own, entries), charge, draw, bits)
+    return released(grid, answer, _cost(own, entries), charge, _noise(own, grid), bits)
 
 
 def sinh_normal_vector(
@@ -309,6 +326,11 @@ def sinh_normal_vector(
     With S the largest L2 distance of answers and d entries it is as ``sinh_normal`` says, with ``c
     = A (S / g + ceil(sqrt(d)))`` (van Dijk and Nguyen 2023, who propose it for the sums of DP-SGD).
     What it costs, and is charged, is ``sinh_normal_divergences(mechanism)``.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.sinh_normal_vector(hs.mechanisms.SinhNormal(0.1, 10), [0.6, 0.8], 1).shape
+        (2,)
     """
     cost, answer = sinh_normal_divergences(mechanism), numbers("value", value)
     grid = _grid(mechanism, sensitivity, root_up(answer.size))
@@ -320,10 +342,9 @@ def _grid(mechanism: SinhNormal, sensitivity: object, moved: int) -> Grid:
 
 
 def _noise(mechanism: SinhNormal, grid: Grid) -> Draw:
-    width = largest_reading(mechanism.width)
-    square, exact = 2 * least_reading(mechanism.rho) * width**2, width * grid.sensitivity
-
     def draw(_: float, size: int, *, bits: Bits) -> Integers:
+        width = largest_reading(mechanism.width)
+        square, exact = 2 * least_reading(mechanism.rho) * width**2, width * grid.sensitivity
         return np.array([_rounded_arsinh(exact, square, bits) for _ in range(size)], dtype=np.int64)
 
     return draw
@@ -331,7 +352,7 @@ def _noise(mechanism: SinhNormal, grid: Grid) -> Draw:
 
 def _rounded_arsinh(scale: Fraction, square: Fraction, bits: Bits) -> int:
     """Return ``round(scale arsinh(Z / sqrt(square)))`` for one Gaussian Z."""
-    word = int(checked_words(bits, 1)[0])
+    word = int(words_from(bits, 1)[0])
     number = NoisyNumber(Fraction(0), RealNoise.GAUSSIAN, Fraction(1), word, bits)
     while True:
         ends = [_around(end, scale, square) for end in number.bounds()]

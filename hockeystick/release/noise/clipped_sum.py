@@ -78,8 +78,7 @@ def clipped_integers(rows: Floats, norm: float, units: int = UNITS) -> Floats:
         if not over.any():
             return found
         scales[over] *= shrunk
-    rest: Floats = np.rint(rows * scales[:, None])
-    return rest
+    return np.asarray(np.rint(rows * scales[:, None]))
 
 
 def noisy_integers(

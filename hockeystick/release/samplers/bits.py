@@ -33,11 +33,17 @@ _MOST: Final = 960
 
 
 def secret_bits(count: int) -> Words:
-    """Return 64-bit words from the operating system's cryptographic generator."""
+    """Return 64-bit words from the operating system's cryptographic generator.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.secret_bits(4).dtype
+        dtype('uint64')
+    """
     return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-def checked_words(bits: Bits, count: int) -> Words:
+def words_from(bits: Bits, count: int) -> Words:
     """Return a number of words, or raise where a source returns something else."""
     words: Any = bits(count)
     if isinstance(words, np.ndarray) and words.dtype == np.uint64 and words.shape == (count,):
@@ -73,7 +79,7 @@ class Uniform:
         """Draw a word more, or raise where so many left the question open."""
         if self.length >= _MOST:
             raise OSError(_STUCK)
-        self.value = (self.value << WORD) | int(checked_words(self._bits, 1)[0])
+        self.value = (self.value << WORD) | int(words_from(self._bits, 1)[0])
         self.length += WORD
 
 
@@ -81,6 +87,11 @@ def bernoulli(probability: float | Fraction, size: int, *, bits: Bits = secret_b
     """Draw coins that are true with exactly the probability p given, a number from 0 to 1.
 
     A uniform u is compared with p, 64 bits at a time until they differ (Canonne et al. 2020).
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.bernoulli(0.3, size=5).dtype
+        dtype('bool')
     """
     p = Fraction(_validate.probability("probability", probability))
     count = _validate.count("size", size, COUNT)
@@ -96,7 +107,7 @@ def bernoulli(probability: float | Fraction, size: int, *, bits: Bits = secret_b
 
 def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> Bools:
     """Return coins of a probability p < 1; bounds gives integers around ``2^n p``, by n."""
-    words = checked_words(bits, count)
+    words = words_from(bits, count)
     least, most = bounds(WORD)
     drawn = words < np.uint64(least)
     if most == least:
@@ -107,27 +118,39 @@ def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> B
 
 
 def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> Integers:
-    """Draw integers from 0 to n - 1, n from 1 to 2^63, each with probability 1/n exactly."""
+    """Draw integers from 0 to n - 1, n from 1 to 2^63, each with probability 1/n exactly.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> set(samplers.uniform_integers(3, size=1000).tolist()) <= {0, 1, 2}
+        True
+    """
     n = _validate.count("below", below, _BELOW)
     count = _validate.count("size", size, COUNT)
-    words = checked_words(bits, count).copy()
+    words = words_from(bits, count).copy()
     # Words that are not below the largest multiple of n are drawn again.
     last = (1 << WORD) - (1 << WORD) % n - 1
     again = np.flatnonzero(words > np.uint64(last))
     for _ in range(_ROUNDS):
         if len(again) == 0:
             return (words % np.uint64(n)).astype(np.int64)
-        words[again] = checked_words(bits, len(again))
+        words[again] = words_from(bits, len(again))
         again = again[words[again] > np.uint64(last)]
     raise OSError(_STUCK)
 
 
 def permutation(length: int, *, bits: Bits = secret_bits) -> Integers:
-    """Draw an order of 0 to n - 1, each of the n! with the same probability, exactly."""
+    """Draw an order of 0 to n - 1, each of the n! with the same probability, exactly.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> sorted(samplers.permutation(5).tolist())
+        [0, 1, 2, 3, 4]
+    """
     count = _validate.count("length", length, COUNT)
     # The order of independent words, all of which are drawn again if two are equal.
     for _ in range(_ROUNDS):
-        words = checked_words(bits, count)
+        words = words_from(bits, count)
         order = np.argsort(words, kind="stable")
         ranked = words[order]
         if not bool((ranked[1:] == ranked[:-1]).any()):

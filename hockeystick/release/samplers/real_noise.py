@@ -16,18 +16,10 @@ from hockeystick.errors import ParameterError
 from hockeystick.numerics.multiprecision import interval_bits, iv, mp, working_bits
 from hockeystick.numerics.rounding import fraction_of
 from hockeystick.precision import inverse_transform as laws
-from hockeystick.release.samplers.bits import (
-    COUNT,
-    POSITIVE,
-    WORD,
-    Bits,
-    Integers,
-    Uniform,
-    Words,
-    checked_words,
-    secret_bits,
-)
+from hockeystick.release.samplers import Bits, secret_bits
+from hockeystick.release.samplers.bits import COUNT, POSITIVE, WORD, Integers, Uniform, words_from
 
+Number = float | Fraction
 # Floats that are said to be right to four units in the last place are believed to this.
 _BELIEVED: Final = 1e-9
 # Where u is this near an end, in units of the bits known, they leave more than that of it open.
@@ -48,6 +40,13 @@ class NoisyNumber:
     """``value + scale Z`` for one draw of real noise Z, known as closely as it was asked for.
 
     Z is a function of a uniform u and, of two sides, a fair sign. Comparisons are those of reals.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hockeystick.release.samplers import NoisyNumber, secret_bits
+        >>> law = "laplace", Fraction(1), 5, secret_bits
+        >>> NoisyNumber(Fraction(90), *law).exceeds(NoisyNumber(Fraction(0), *law))
+        True
     """
 
     __slots__ = ("_bounds", "_noise", "_position", "_scale", "_sign", "_value")
@@ -101,11 +100,7 @@ class NoisyNumber:
 
 
 def noisy_argmax(
-    values: Sequence[float | Fraction],
-    noise: RealNoise,
-    scale: Fraction,
-    *,
-    bits: Bits = secret_bits,
+    values: Sequence[Number], noise: RealNoise, scale: Fraction, *, bits: Bits = secret_bits
 ) -> int:
     """Return where ``value_i + scale Z_i`` is largest, for independent real noises Z_i, exactly.
 
@@ -113,6 +108,11 @@ def noisy_argmax(
     with 0 it is the first of the largest. Floats find the few that could be largest, among them all
     whose noise the bits known leave open; these are compared as ``NoisyNumber`` (Durfee and Rogers,
     NeurIPS 2019: the largest after Gumbel noise has the exponential mechanism's distribution).
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.noisy_argmax([0, 3000, 5], "gumbel", scale=2)
+        1
     """
     if len(values) == 0:
         raise ParameterError("values", values, "at least one number")
@@ -124,7 +124,7 @@ def noisy_argmax(
     most = max(scale, *map(abs, given))
     factor = Fraction(2) ** (most.denominator.bit_length() - most.numerator.bit_length())
     exact, spread = [value * factor for value in given], scale * factor
-    words = checked_words(bits, len(exact))
+    words = words_from(bits, len(exact))
     floats = np.array([float(value) for value in exact])
     drawn = floats + float(spread) * _estimates(noise, words)
     slack = _BELIEVED * (float(spread) * 64 + float(np.abs(floats).max()))
@@ -196,12 +196,9 @@ def _estimates(noise: RealNoise, words: np.ndarray) -> np.ndarray:
 
 
 # Above 2^44 a float next to the largest draw, some 2^6 scales, would have no bit for the round-off.
-SCALE: Final = _validate.Domain(
-    symbol="s", low=0, high=2.0**44, low_open=True, typical=(1, 2.0**24), whole=False
-)
+SCALE: Final = _validate.Domain("s", 0, 2.0**44, (1, 2.0**24), low_open=True)
 # Words that are transformed at once: half a megabyte, which stays in a processor's cache.
 _BLOCK: Final = 1 << 16
-_POSITION_BITS: Final = 63
 # Gaussians of a radial draw are known to half of 2^-44 at first.
 _FINE: Final = 44
 # Bits of the ends of a Gaussian whose words were refined.
@@ -223,6 +220,11 @@ def rounded_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> In
         the bound on its error reaches the boundary between two integers, further bits of the same u
         are compared with S there in interval arithmetic until they decide (Devroye 1986, II.2,
         inversion; Karney 2016, bits on demand).
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.rounded_gaussian(2.0**22, size=3).shape
+        (3,)
     """
     return _draw(laws.HALF_NORMAL, scale, 0.5, size, bits)
 
@@ -231,6 +233,11 @@ def rounded_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> Int
     """Draw ``round(Laplace(b))``, b in (0, 2^44], as ``rounded_gaussian`` does.
 
     With ``S(x) = exp(-x)``: ``P(|k| >= n)`` is ``exp(-(n - 1/2)/b)`` for n >= 1, with a fair sign.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.rounded_laplace(10.0, size=3).shape
+        (3,)
     """
     return _draw(laws.EXPONENTIAL, scale, 0.5, size, bits)
 
@@ -240,6 +247,11 @@ def discrete_laplace(scale: float, size: int, *, bits: Bits = secret_bits) -> In
 
     ``floor(b E)`` of an exponential E is geometric, ``P(n) = (1 - r) r^n`` with ``r = exp(-1/b)``;
     the difference of two has ``P(k) = (1 - r)/(1 + r) r^|k|``.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.discrete_laplace(2.0, size=3).shape
+        (3,)
     """
     first = np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
     return first - np.abs(_draw(laws.EXPONENTIAL, scale, 0.0, size, bits))
@@ -256,7 +268,7 @@ def _draw(law: laws.Law, scale: float, shift: float, size: int, bits: Bits) -> I
     undecided = np.empty(min(count, _BLOCK), dtype=np.int64)
     for start in range(0, count, _BLOCK):
         block = drawn[start : start + _BLOCK]
-        words = checked_words(bits, len(block))
+        words = words_from(bits, len(block))
         left = integers(words, s, shift, cells, errors, slopes, block, undecided)
         for place in undecided[:left]:
             block[place] = decided(law, s, shift, int(words[place]), bits)
@@ -268,7 +280,7 @@ def decided(law: laws.Law, scale: float, shift: float, word: int, bits: Bits) ->
 
     It is at least n where u is below ``S((n - shift)/s)``; floats say from where to look.
     """
-    position = Uniform(word >> 1, _POSITION_BITS, bits)
+    position = Uniform(word >> 1, WORD - 1, bits)
 
     def reaches(size: int) -> bool:
         boundary = (size - Fraction(shift)) / Fraction(scale)
@@ -309,10 +321,15 @@ def rounded_multivariate_laplace(
 
         Bounds of each uniform number give bounds of each coordinate, in integers; where these leave
         open how one is rounded, more bits of the same uniform numbers are drawn until they decide.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.rounded_multivariate_laplace(10.0, dimension=3).shape
+        (3,)
     """
     exact = Fraction(_validate.real("scale", scale, SCALE))
     count = _validate.count("dimension", dimension, POSITIVE)
-    words = checked_words(bits, 2 * count + 1)
+    words = words_from(bits, 2 * count + 1)
     ends = _coarse(words)
     half = count + 1
     found = _rounded(exact, ends[:half], ends[half:], _FINE + 1) if ends else None
@@ -321,7 +338,7 @@ def rounded_multivariate_laplace(
     return np.array(found, dtype=np.int64)
 
 
-def _coarse(words: Words) -> Ends:
+def _coarse(words: np.ndarray) -> Ends:
     """Return integers around ``2^45 z`` for the Gaussian z of each word, none where one is open."""
     from hockeystick.kernels.inverse_transform import integers
 
@@ -331,7 +348,7 @@ def _coarse(words: Words) -> Ends:
     return [(2 * k - 1, 2 * k + 1) for k in steps.tolist()]
 
 
-def _refined(scale: Fraction, words: Words, bits: Bits) -> list[int]:
+def _refined(scale: Fraction, words: np.ndarray, bits: Bits) -> list[int]:
     """Return the rounded coordinates from words and as many further bits as it takes."""
     one, unit = Fraction(1), 1 << _FINER
     numbers = [NoisyNumber(Fraction(0), RealNoise.GAUSSIAN, one, int(w), bits) for w in words]

@@ -18,7 +18,7 @@ from hockeystick.mechanisms.selection import tuning
 from hockeystick.numerics.multiprecision import integers_around, interval_bits, iv, mp
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers import Bits, bernoulli, rounded_gaussian, secret_bits
-from hockeystick.release.samplers.bits import COUNT, WORD, Integers, Uniform, Words, checked_words
+from hockeystick.release.samplers.bits import COUNT, WORD, Integers, Uniform, Words, words_from
 from hockeystick.release.samplers.real_noise import SCALE
 
 # A table has some 20 sqrt(mean) entries, of some microseconds each.
@@ -63,27 +63,21 @@ Law = Callable[[float, int], Cumulative]
 def draw(law: Law, parameter: float, size: int, bits: Bits) -> Integers:
     """Draw the integer k with ``P(X < k) <= u < P(X <= k)`` for u uniform on (0, 1)."""
     first, lows, highs = _table(law, parameter)
-    words = checked_words(bits, size)
+    words = words_from(bits, size)
     places = np.searchsorted(highs, words, side="right")
     unsure = np.flatnonzero(words >= lows[places])
     drawn = places.astype(np.int64) + first
     for place in unsure:
         position = Uniform(int(words[place]), WORD, bits)
-        drawn[place] = _decided(law, parameter, int(drawn[place]), position)
+
+        def at_most(k: int, u: Uniform = position) -> bool:
+            return u.below(lambda fine: law(parameter, fine).around(k, fine))
+
+        while not at_most(int(drawn[place])):
+            drawn[place] += 1
+        while at_most(int(drawn[place]) - 1):
+            drawn[place] -= 1
     return drawn
-
-
-def _decided(law: Law, parameter: float, k: int, position: Uniform) -> int:
-    """Return the integer of u, looking from k on."""
-
-    def at_most(most: int) -> bool:
-        return position.below(lambda bits: law(parameter, bits).around(most, bits))
-
-    while not at_most(k):
-        k += 1
-    while at_most(k - 1):
-        k -= 1
-    return k
 
 
 @lru_cache(maxsize=16)
@@ -109,6 +103,11 @@ def discrete_gaussian(scale: float, size: int, *, bits: Bits = secret_bits) -> I
 
         and accepted with probability ``I(0) / I(k) <= 1``. The probability to refuse is at most
         ``cosh(k / (2 s^2)) - 1``; only uniforms within that of 1 need ``I(0) / I(k)`` in intervals.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.discrete_gaussian(2.0, size=3).shape
+        (3,)
     """
     s = _validate.real("scale", scale, SCALE)
     number = _validate.count("size", size, COUNT)
@@ -148,14 +147,13 @@ def narrow_gaussian(scale: float, bits: int) -> Cumulative:
 
 
 def _refused(proposed: Integers, s: float, bits: Bits) -> np.ndarray:
-    words = checked_words(bits, len(proposed))
+    words = words_from(bits, len(proposed))
     # cosh(x) - 1 <= 0.51 x^2 for |x| <= 0.3. Here x = k / (2 s^2) is less, as s >= 64, and
     # |k| < 38 s as no u below 2^-1024 is told from 0.
     gap = (proposed / (2 * s * s)) ** 2 * 0.52 + 2.0**-52
     near = np.flatnonzero(words.astype(np.float64) * 2.0**-WORD >= 1.0 - gap)
-    return np.array(
-        [i for i in near if not _accepted(int(proposed[i]), s, int(words[i]), bits)], int
-    )
+    refused = [i for i in near if not _accepted(int(proposed[i]), s, int(words[i]), bits)]
+    return np.array(refused, int)
 
 
 def _accepted(k: int, s: float, word: int, bits: Bits) -> bool:
@@ -189,13 +187,24 @@ def poisson(mean: float, size: int, *, bits: Bits = secret_bits) -> Integers:
     """Draw Poisson numbers, ``P(k) = exp(-lambda) lambda^k / k!``, lambda in (0, 2^30].
 
     By inversion (Devroye 1986, III.2). The first draw of a mean makes its table.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.poisson(4.0, size=3).shape
+        (3,)
     """
     known = _validate.real("mean", mean, _MEAN)
     return draw(poisson_law, known, _validate.count("size", size, COUNT), bits)
 
 
 def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> Integers:
-    """Draw differences of two Poisson numbers of mean ``variance / 2``; from 2^-1021 to 2^31."""
+    """Draw differences of two Poisson numbers of mean ``variance / 2``; from 2^-1021 to 2^31.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.skellam(8.0, size=3).shape
+        (3,)
+    """
     mean = _validate.real("variance", variance, VARIANCE) / 2
     return poisson(mean, size, bits=bits) - poisson(mean, size, bits=bits)
 
@@ -271,6 +280,11 @@ def run_count(distribution: tuning.RunCount, *, bits: Bits = secret_bits) -> int
     """Draw the number of runs of a search from a distribution of ``tuning``, to be kept secret.
 
     A Poisson mean may be up to 2^30, and a binomial number have up to 2^24 trials.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.release.samplers.run_count(hs.mechanisms.tuning.Binomial(10, 0.5)) <= 10
+        True
     """
     if isinstance(distribution, tuning.Poisson):
         return int(poisson(distribution.mean, 1, bits=bits)[0])
@@ -290,10 +304,15 @@ def truncated_negative_binomial(eta: float, gamma: float, *, bits: Bits = secret
     ``P(k) = (1-gamma)^k / (gamma^-eta - 1) * prod_{l<k} (l + eta) / (l + 1)`` for k >= 1; for eta =
     0 the limit ``(1-gamma)^k / (k ln(1/gamma))`` (Papernot and Steinke, ICLR 2022, definition 1).
     It is the least k with ``u < P(K <= k)`` for a uniform u, in as many steps.
+
+    Example:
+        >>> from hockeystick.release import samplers
+        >>> samplers.truncated_negative_binomial(eta=1.0, gamma=0.2) >= 1
+        True
     """
     shape = Fraction(_validate.real("eta", eta, tuning.ETA))
     rest = Fraction(_validate.real("gamma", gamma, tuning.GAMMA))
-    position = Uniform(int(checked_words(bits, 1)[0]), WORD, bits)
+    position = Uniform(int(words_from(bits, 1)[0]), WORD, bits)
     known: Callable[[int], RunSums] = cache(lambda fine: RunSums(shape, rest, fine))
     for k in count(1):
         if position.below(lambda fine, k=k: known(fine).around(k)):  # type: ignore[misc]

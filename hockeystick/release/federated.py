@@ -314,7 +314,8 @@ class ClientTraining(Counter[Any]):
         >>> import numpy as np
         >>> import hockeystick as hs
         >>> from hockeystick.release.federated import ClientTraining
-        >>> local = hs.federated.LocalTraining(20, 5, noise_multiplier=2, local_steps=3)
+        >>> sizes = {"examples": 20, "batch_size": 5, "local_steps": 3}
+        >>> local = hs.federated.LocalTraining(noise_multiplier=2, **sizes)
         >>> client = ClientTraining(hs.federated.PriFedSync(clients=local, rounds=2), 20, 1.0)
         >>> client.train([0.0], lambda w, at: np.ones((len(at), 1)), learning_rate=0.1).shape
         (1,)

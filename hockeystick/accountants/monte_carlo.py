@@ -42,9 +42,7 @@ if TYPE_CHECKING:
 _Direction: TypeAlias = "tuple[float, Callable[[Array], Array]]"
 
 _SAMPLES: Final = Domain(symbol="N", low=2, high=10**9, typical=(10**4, 10**7), whole=True)
-_CONFIDENCE: Final = Domain(
-    symbol="1 - alpha", low=0, high=1, low_open=True, high_open=True, typical=(0.9, 0.999999)
-)
+_CONFIDENCE: Final = Domain("1 - alpha", 0, 1, (0.9, 0.999999), low_open=True, high_open=True)
 _SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
 _MOST_BINS: Final = 2000
 # Outputs that are drawn at once have about so many numbers.

@@ -306,9 +306,7 @@ def bits(seed: int | None, purpose: str, index: int) -> Bits:
 # The examples of each step, drawn as the plan says.
 
 Indices = Any
-_DIVISOR: Final = Domain(
-    symbol="m", low=0, high=math.inf, low_open=True, high_open=True, typical=(16, 16_384)
-)
+_DIVISOR: Final = Domain("m", 0, math.inf, (16, 16_384), low_open=True, high_open=True)
 
 
 @final

@@ -489,9 +489,7 @@ class TCDP(Notion):
         return self.group(size)
 
 
-ORDER: Final = Domain(
-    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)
-)
+ORDER: Final = Domain("alpha", 1, math.inf, (1.5, 256), low_open=True, high_open=True)
 DIVERGENCE: Final = Domain(symbol="tau", low=0, high=math.inf, typical=(1e-3, 10))
 _SHOWN: Final = 8
 _ALLOWED: Final = "a mapping from orders > 1 to divergences >= 0, or pairs of such"

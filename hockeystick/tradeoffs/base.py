@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 _ACCOUNTANT: Final = "f-dp"
 _PROBABILITY: Final = Domain(symbol="pi", low=0, high=1, typical=(0.01, 0.99))
-_SLOPE: Final = Domain(
-    symbol="y", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(-10, 0)
-)
+_SLOPE: Final = Domain("y", -math.inf, math.inf, (-10, 0), low_open=True, high_open=True)
 _SIZE: Final = whole_numbers("g", 1, (1, 100))
 _DOWN: Final = 1.0 - 2.0**-48
 _LEAST_LOG: Final = -700.0

@@ -24,15 +24,11 @@ from hockeystick.privacy_loss.local import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.privacy_loss.shuffling import BlanketLoss, StrongerClonesLoss, blanket_of
 from hockeystick.results import Approximate, Certified, Quantity
 
-OPEN_DELTA: Final = Domain(
-    symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
-)
+OPEN_DELTA: Final = Domain("delta", 0, 1, (1e-12, 1e-4), low_open=True, high_open=True)
 _EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, high_open=True, typical=(0.01, 20))
 _EPOCHS: Final = Domain(symbol="E", low=0.5, high=math.inf, high_open=True, typical=(1, 500))
 _SIDE: Final = Domain(symbol="s", low=-1, high=1, typical=(-1, 1), whole=True)
-_NOISE: Final = Domain(
-    symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
-)
+_NOISE: Final = Domain("z", 0, math.inf, (0.5, 10), low_open=True, high_open=True)
 _LOCAL: Final = Domain(symbol="eps_0", low=LEAST_EPSILON, high=MOST_EPSILON, typical=(0.1, 8))
 _ANY_LOCAL: Final = Domain(symbol="eps_0", low=0, high=300, typical=(0.1, 8))
 _USERS: Final = Domain(symbol="n", low=2, high=10**9, typical=(100, 10**7), whole=True)

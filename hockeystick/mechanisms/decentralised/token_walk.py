@@ -17,11 +17,7 @@ from hockeystick.numerics import decimal
 from hockeystick.numerics.multiprecision import working_digits
 from hockeystick.numerics.numerals import plain
 
-_POSITIVE: Final = {
-    "domain": Domain(
-        symbol="eta", low=0, high=math.inf, low_open=True, high_open=True, typical=(1e-4, 10)
-    )
-}
+_POSITIVE: Final = {"domain": Domain("eta", 0, math.inf, (1e-4, 10), low_open=True, high_open=True)}
 
 
 def check_contraction(run: NoisyIterations | TokenWalk, convex: bool) -> None:

@@ -174,9 +174,7 @@ def _clients(clients: object) -> LocalTraining | tuple[LocalTraining, ...]:
     return listed
 
 
-_RADIUS: Final = Domain(
-    symbol="r", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
-)
+_RADIUS: Final = Domain("r", 0, math.inf, (0.01, 100), low_open=True, high_open=True)
 _PUBLIC: Final = (
     ": a bound on the update that is public and the same for all data. Noise scaled by the length "
     "of the client's own update gives no guarantee, as the size of the noise tells that length"

@@ -268,9 +268,7 @@ class GaussianMixture(Mechanism):
 
 
 _RHO: Final = Domain(symbol="rho", low=0, high=math.inf, low_open=True, typical=(1e-3, 0.9))
-_WIDTH: Final = Domain(
-    symbol="A", low=0, high=math.inf, low_open=True, high_open=True, typical=(50, 1000)
-)
+_WIDTH: Final = Domain("A", 0, math.inf, (50, 1000), low_open=True, high_open=True)
 
 
 @registered

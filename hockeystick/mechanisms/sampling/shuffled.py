@@ -208,9 +208,7 @@ def _gaussian(inner: Mechanism) -> Gaussian:
 
 # The most different noises that are accounted for separately.
 FEW_LEVELS: Final = 24
-_NOISE: Final = Domain(
-    symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
-)
+_NOISE: Final = Domain("z", 0, math.inf, (0.5, 10), low_open=True, high_open=True)
 
 
 @registered

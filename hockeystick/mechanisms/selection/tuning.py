@@ -18,19 +18,11 @@ from hockeystick.numerics.roots import increasing_root
 # What stands under this module's name in the reference: RandomStopping stands in its room.
 __all__ = ["Binomial", "Poisson", "RunCount", "TruncatedNegativeBinomial"]
 
-ETA: Final = Domain(
-    symbol="eta", low=-1, high=math.inf, low_open=True, high_open=True, typical=(-0.5, 2)
-)
-GAMMA: Final = Domain(
-    symbol="gamma", low=0, high=1, low_open=True, high_open=True, typical=(1e-3, 0.5)
-)
-_MEAN: Final = Domain(
-    symbol="m", low=0, high=math.inf, low_open=True, high_open=True, typical=(2, 1000)
-)
+ETA: Final = Domain("eta", -1, math.inf, (-0.5, 2), low_open=True, high_open=True)
+GAMMA: Final = Domain("gamma", 0, 1, (1e-3, 0.5), low_open=True, high_open=True)
+_MEAN: Final = Domain("m", 0, math.inf, (2, 1000), low_open=True, high_open=True)
 TRIALS: Final = _validate.whole_numbers("n", 1, (2, 1000))
-_CHANCE: Final = Domain(
-    symbol="p", low=0, high=1, low_open=True, high_open=True, typical=(1e-3, 0.9)
-)
+_CHANCE: Final = Domain("p", 0, 1, (1e-3, 0.9), low_open=True, high_open=True)
 _MORE_THAN_ONE: Final = Domain(symbol="m", low=1, high=1e9, low_open=True, typical=(2, 1000))
 A_DISTRIBUTION: Final = (
     "a distribution of the number of runs, as tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1) "

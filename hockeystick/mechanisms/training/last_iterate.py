@@ -23,11 +23,7 @@ FULL_BATCH: Final = "full-batch"
 CYCLIC: Final = "cyclic"
 FIXED_SIZE: Final = "fixed-size"
 _BATCHES: Final = (FULL_BATCH, CYCLIC, FIXED_SIZE)
-_POSITIVE: Final = {
-    "domain": Domain(
-        symbol="x", low=0, high=math.inf, low_open=True, high_open=True, typical=(1e-4, 10)
-    )
-}
+_POSITIVE: Final = {"domain": Domain("x", 0, math.inf, (1e-4, 10), low_open=True, high_open=True)}
 _CONVEXITY: Final = {
     "domain": Domain(symbol="m", low=0, high=math.inf, high_open=True, typical=(1e-4, 1))
 }

@@ -34,9 +34,7 @@ __all__ = [
 # The factors of more steps are not listed.
 MOST_STEPS: Final = 10_000_000
 A_SCHEDULE: Final = "a Schedule, as schedules.Exponential(end=0.5)"
-_FACTOR: Final = Domain(
-    symbol="f", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
-)
+_FACTOR: Final = Domain("f", 0, math.inf, (0.1, 10), low_open=True, high_open=True)
 _FLOOR: Final = Domain(symbol="f", low=0, high=1, low_open=True, typical=(0.1, 0.9))
 _PARTS: Final = whole_numbers("k", 1, (2, 100))
 

@@ -21,9 +21,7 @@ from hockeystick.numerics.rounding import OUTWARD_16
 from hockeystick.tradeoffs.functions.piecewise import lower_envelope
 from hockeystick.tradeoffs.profiles.profile import Array
 
-ORDER: Final = Domain(
-    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)
-)
+ORDER: Final = Domain("alpha", 1, math.inf, (1.5, 256), low_open=True, high_open=True)
 OMEGA: Final = Domain(symbol="omega", low=1, high=math.inf, low_open=True, typical=(2, 1000))
 _SIZE: Final = Domain(symbol="", low=0, high=math.inf, high_open=True, typical=(1e-3, 10))
 _RATIO: Final = 0.5 * (math.sqrt(5.0) - 1.0)

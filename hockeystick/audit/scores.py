@@ -113,7 +113,14 @@ def mixed_seed(seed: object, *given: NDArray[Any]) -> int:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """An attack's scores, each with whether the record took part, in the order of the file."""
+    """An attack's scores, each with whether the record took part, in the order of the file.
+
+    Example:
+        >>> import numpy as np
+        >>> from hockeystick.audit import Scores
+        >>> Scores(np.array([0.9, 0.2, 0.7]), np.array([True, False, True])).scores_in
+        array([0.9, 0.7])
+    """
 
     scores: Array
     included: NDArray[np.bool_]

@@ -6,22 +6,12 @@ for these, as in plans: 0.1 is shown as 0.1, not as 0.100001.
 
 from __future__ import annotations
 
+import decimal as decimals
 import math
 import re
 import sys
 from collections.abc import Callable
-from decimal import (
-    MAX_EMAX,
-    MAX_PREC,
-    MIN_EMIN,
-    ROUND_CEILING,
-    ROUND_FLOOR,
-    ROUND_HALF_EVEN,
-    Context,
-    Decimal,
-    Inexact,
-    localcontext,
-)
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact, localcontext
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
@@ -32,7 +22,8 @@ _SMALLEST_PLAIN: Final = -5
 _ROUND_OFF: Final = 1e-12
 # A format: what comes before its width, the width, grouping, precision and type.
 _SPEC: Final = re.compile(r"(.*?)([1-9]\d*)?([_,]?)(\.\d+)?([a-zA-Z%]?)", re.DOTALL)
-_EXACTLY: Final = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])
+_ENDS: Final = decimals.MIN_EMIN, decimals.MAX_EMAX
+_EXACTLY: Final = Context(decimals.MAX_PREC, None, *_ENDS, traps=[])
 _ONE_DIGIT: Final = re.compile(r"([eE][+-])(\d)(?!\d)")
 
 
@@ -70,7 +61,7 @@ def headline(lower: float, upper: float) -> str:
 
 def nearest(value: float, digits: int = HEADLINE_DIGITS) -> str:
     """Return the value rounded to the nearest, for what is no bound."""
-    return _decimal(value, digits, ROUND_HALF_EVEN)
+    return _decimal(value, digits, decimals.ROUND_HALF_EVEN)
 
 
 def interval(lower: float, upper: float) -> tuple[str, str]:
@@ -111,7 +102,7 @@ def formatted(value: float, spec: str, rounding: str = ROUND_CEILING) -> str:
         precision = f".{HEADLINE_DIGITS}"
     elif not precision:
         exact = Decimal(_decimal(value, HEADLINE_DIGITS, rounding))
-    with localcontext(Context(rounding=rounding, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
+    with localcontext(Context(None, rounding, *_ENDS, traps=[])):
         text = format(exact, f"{before}{width}{group}{precision}{kind}")
         if _ONE_DIGIT.search(text) is None:
             return text
@@ -131,7 +122,7 @@ def _exact(value: Any) -> Decimal:
 
 
 def _rounded(exact: Decimal, digits: int, rounding: str) -> Decimal:
-    context = Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
+    context = Context(digits, rounding, *_ENDS, traps=[])
     rounded = context.plus(exact)
     # What needs fewer digits than asked for is shown with fewer, as far as the decimal point.
     if context.flags[Inexact] or rounded.adjusted() >= digits:
@@ -170,22 +161,47 @@ def _as_text(rounded: Decimal) -> str:
 
 
 def decimal(value: float | Fraction) -> Fraction:
-    """Return the decimal that a finite float prints as; a fraction as itself."""
+    """Return the decimal that a finite float prints as; a fraction as itself.
+
+    Example:
+        >>> from hockeystick.numerics import decimal
+        >>> decimal(0.1)
+        Fraction(1, 10)
+    """
     return value if isinstance(value, Fraction) else Fraction(repr(value))
 
 
 def largest_reading(value: float) -> Fraction:
-    """Return a float's own value or the decimal that it prints as, whichever is larger."""
+    """Return a float's own value or the decimal that it prints as, whichever is larger.
+
+    Example:
+        >>> from hockeystick.numerics import largest_reading
+        >>> largest_reading(0.3)
+        Fraction(3, 10)
+    """
     return max(Fraction(value), decimal(value))
 
 
 def least_reading(value: float) -> Fraction:
-    """Return a float's own value or the decimal that it prints as, whichever is smaller."""
+    """Return a float's own value or the decimal that it prints as, whichever is smaller.
+
+    Example:
+        >>> from hockeystick.numerics import least_reading
+        >>> least_reading(0.1)
+        Fraction(1, 10)
+    """
     return min(Fraction(value), decimal(value))
 
 
 def float_above(value: Fraction, read: Callable[[float], Fraction] = decimal) -> float:
-    """Return a float whose decimal, or other reading, is no less than an exact number >= 0."""
+    """Return a float whose decimal, or other reading, is no less than an exact number >= 0.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hockeystick.numerics import float_above
+        >>> float_above(Fraction(1, 3))
+        0.33333333333333337
+    """
     try:
         found = float(value)
     except OverflowError:
@@ -196,7 +212,14 @@ def float_above(value: Fraction, read: Callable[[float], Fraction] = decimal) ->
 
 
 def float_below(value: Fraction) -> float:
-    """Return a float >= 0 that prints as no more than an exact number, 0 where that is negative."""
+    """Return a float >= 0 that prints as no more than an exact number, 0 where that is negative.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hockeystick.numerics import float_below
+        >>> float_below(Fraction(1, 3))
+        0.3333333333333333
+    """
     if value <= 0:
         return 0.0
     found = float(value)

@@ -5,18 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from hockeystick.audit import (
-    Consistent,
-    LowerBound,
-    OperatingPoint,
-    Refuted,
-    Scores,
-    falsify,
-    falsify_one_run,
-    lower_curve,
-    lower_epsilon,
-    one_run,
-)
+from hockeystick.audit import Consistent, LowerBound, OperatingPoint, Refuted, Scores
+from hockeystick.audit.bounds import falsify, lower_curve, lower_epsilon
+from hockeystick.audit.one_run import falsify_one_run, one_run
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.numerals import at_least, at_most, plain
@@ -34,6 +25,14 @@ class Audit:
 
     The threshold was fixed before the scores were seen; None for all that they prove. In one run,
     who took part was decided by fair coins.
+
+    Example:
+        >>> import numpy as np
+        >>> from hockeystick.audit import Scores
+        >>> from hockeystick.reports import Audit
+        >>> scores = Scores(np.array([0.9, 0.2, 0.7]), np.array([True, False, True]))
+        >>> Audit(name="attack.csv", scores=scores).confidence
+        0.95
     """
 
     name: str

@@ -7,16 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import final
 
-from hockeystick.mechanisms import (
-    DPSGD,
-    Composed,
-    FedAlphaCDP,
-    FedCDP,
-    FedSDP,
-    Mechanism,
-    PriFedSync,
-    Repeated,
-)
+from hockeystick.mechanisms import DPSGD, Composed, Mechanism, Repeated
+from hockeystick.mechanisms.federated import FedAlphaCDP, FedCDP, FedSDP, PriFedSync
 from hockeystick.release.counting import first, length_of
 
 

@@ -56,6 +56,12 @@ class Subject:
         verify: Whether a second program is to verify the headline.
         audit: The scores of an attack on what ran.
         ledger: What the ledger of the data says.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.reports import Subject
+        >>> Subject(plan=hs.Laplace(2) ** 10, delta=1e-5, title="Ten counts").title
+        'Ten counts'
     """
 
     plan: Mechanism

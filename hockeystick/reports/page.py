@@ -21,18 +21,8 @@ from typing import Any, Final, final
 from hockeystick import _validate
 from hockeystick.accountants.auto import ACCOUNTANTS
 from hockeystick.accountants.comparison import Truth, quoted
-from hockeystick.answers import (
-    Caution,
-    in_words,
-    protected,
-    registration,
-    sources,
-    steps_rules,
-    suggested_delta,
-    titled,
-    units_of,
-)
-from hockeystick.answers.cautions import reservation
+from hockeystick.answers import in_words, protected, registration, sources, steps_rules, titled
+from hockeystick.answers.cautions import Caution, reservation, suggested_delta, units_of
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import PlanFile
 from hockeystick.io.plan_file import plan_text
@@ -65,7 +55,12 @@ _UNBROKEN: Final = re.compile(
 
 
 def require_libraries() -> None:
-    """Raise where a library for pages is missing, and say how to install it."""
+    """Raise where a library for pages is missing, and say how to install it.
+
+    Example:
+        >>> from hockeystick.reports import require_libraries
+        >>> require_libraries()
+    """
     try:
         import_module("matplotlib.figure")
         import_module("jinja2")
@@ -200,7 +195,13 @@ def report(
 
 
 def day_of_build() -> dt.date:
-    """Return the day that a page bears by default: that of SOURCE_DATE_EPOCH, or today's, UTC."""
+    """Return the day that a page bears by default: that of SOURCE_DATE_EPOCH, or today's, UTC.
+
+    Example:
+        >>> from hockeystick.reports import day_of_build
+        >>> day_of_build().isoformat() >= "1970-01-01"
+        True
+    """
     build = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = dt.datetime.now(dt.UTC)
     return (dt.datetime.fromtimestamp(int(build), dt.UTC) if build.isdecimal() else now).date()
@@ -213,6 +214,14 @@ def page(findings: Findings, date: dt.date) -> str:
         Every upper end is rounded up and every lower end down. What a plan file says is escaped.
         Nothing is loaded from anywhere, which the page itself forbids the browser to do. The same
         findings, date and versions give the same text.
+
+    Example:
+        >>> import datetime as dt
+        >>> import hockeystick as hs
+        >>> from hockeystick.reports import Subject, investigate, page
+        >>> findings = investigate(Subject(plan=hs.Laplace(2), delta=1e-5))
+        >>> "2026-01-31" in page(findings, date=dt.date(2026, 1, 31))
+        True
     """
     require_libraries()
     from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -359,7 +359,13 @@ def parsed(text: str) -> Fields:
 
 
 def answer_in(page: str) -> str:
-    """Return the answer's JSON that a report in HTML holds."""
+    """Return the answer's JSON that a report in HTML holds.
+
+    Example:
+        >>> from hockeystick.verifier import answer_in
+        >>> answer_in('<script type="application/json" id="hockeystick-answer">{}</script>')
+        '{}'
+    """
     pattern = '<script type="application/json" id="hockeystick-answer">(.*?)</script>'
     found = re.findall(pattern, page, re.DOTALL)
     if len(found) != 1:

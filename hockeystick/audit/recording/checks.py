@@ -469,10 +469,6 @@ def _with_replacement(counts: Counts, plan: DPSGD, notes: Notes) -> None:
     _test_rate(counts, len(counts) * size, 1 / counts.shape[1], notes)
 
 
-def _full_batch(counts: Counts, plan: DPSGD, notes: Notes) -> None:
-    _sized(counts, counts.shape[1], notes)
-
-
 def _epochs(counts: Counts, plan: DPSGD, notes: Notes, left_out: int = 0) -> Counts:
     """Return whole epochs, each of which uses each record once; note where one does not.
 
@@ -517,7 +513,7 @@ _CHECKS: Final[Mapping[Sampling, Callable[[Counts, DPSGD, Notes], None]]] = Mapp
         Sampling.POISSON: _poisson,
         Sampling.FIXED_SIZE: _fixed_size,
         Sampling.WITH_REPLACEMENT: _with_replacement,
-        Sampling.FULL_BATCH: _full_batch,
+        Sampling.FULL_BATCH: lambda counts, _, notes: _sized(counts, counts.shape[1], notes),
         Sampling.SHUFFLE: _shuffle,
         Sampling.RANDOM_ALLOCATION: _allocation,
     }

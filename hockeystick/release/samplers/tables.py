@@ -282,8 +282,9 @@ def run_count(distribution: tuning.RunCount, *, bits: Bits = secret_bits) -> int
     A Poisson mean may be up to 2^30, and a binomial number have up to 2^24 trials.
 
     Example:
-        >>> import hockeystick as hs
-        >>> hs.release.samplers.run_count(hs.mechanisms.tuning.Binomial(10, 0.5)) <= 10
+        >>> from hockeystick.mechanisms import tuning
+        >>> from hockeystick.release import samplers
+        >>> samplers.run_count(tuning.Binomial(10, 0.5)) <= 10
         True
     """
     if isinstance(distribution, tuning.Poisson):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
@@ -119,6 +119,98 @@ class EitherWay:
         return [(above, reverse), (one, one), (two, two)]
 
 
+# Losses of B against C, ranges of the sum of A, and the most epsilons.
+_LOSSES: Final = 32
+_RANGES: Final = 16
+_MOST_EPSILONS: Final = 4096
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FreeThird:
+    """The profiles where a loss dominates B against C, and A is within a factor of both.
+
+    The factor is c, of the largest loss. B and C are what some kernel makes of the loss's pair B'
+    and C'. Where an output y has ``B >= C``, A is between ``B/c`` and ``c C``, and a convex F costs
+    at most what both ends do, at random: functions of B and C alone, convex and homogeneous, so at
+    most means over the kernel's inputs x. There sticks below 1 cost nothing, as those above 1 do
+    where ``B < C``. So each x with ``B' > C'`` is split in three: some of it has ``A = B'/c``, some
+    ``A = c C'``, and the rest, which goes where ``B < C``, costs nothing and takes at most
+    ``A = c B'``. Let the A of all these x add up to a. For any ``mu >= 0`` the sticks above 1 cost
+    at most the sum of the largest ``cost + mu A``, less ``mu a``; the least of these is at a mu
+    with two parts alike. It falls with a, from where all have ``A = B'/c``, and those below 1 cost
+    the same of ``1 - a``, the loss being the same both ways. Choices are ranges of a.
+    """
+
+    rate: Fraction
+    replaced: CellLoss
+
+    def __call__(self, epsilons: Array) -> Sequence[tuple[Array, Array]]:
+        if epsilons.size > _MOST_EPSILONS:
+            return ()
+        rate, end = float(self.rate), self.replaced.supremum
+        losses = end / _LOSSES * np.arange(_LOSSES + 1.0)
+        profile = _profile(self.replaced, losses)
+        profile[-1] = 0.0
+        b = _on_lattice(profile, profile.copy(), end / _LOSSES)[0][_LOSSES:-1]
+        b[0] *= 0.5
+        c, x = math.exp(end), np.exp(epsilons)[:, None]
+        a = np.array([b / c, b * np.exp(end - losses), b * c])[:, None]
+        with np.errstate(all="ignore"):
+            costs = rate * b * (1.0 - x * np.exp(-losses)) - float(1 - self.rate) * (x - 1.0) * a
+            costs = np.maximum(costs, 0.0)
+            costs[2] = 0.0
+            alike = [(costs[i] - costs[j]) / (a[j] - a[i]) for i, j in ((0, 1), (0, 2), (1, 2))]
+        sums = np.linspace(a[0].sum(), 1.0 - a[0].sum(), _RANGES + 1)[:, None]
+        found = np.full((_RANGES + 1, epsilons.size), math.inf)
+        for mu in (np.zeros(epsilons.size), *np.nan_to_num(np.concatenate(alike, axis=1)).T):
+            most = (costs + mu[:, None] * a).max(axis=0).sum(axis=1) * (1.0 + 2.0**-44)
+            np.minimum(found, most - mu * sums, out=found)
+        found += 2.0**-46 * (1.0 + end) * rate
+        return [(found[k], found[_RANGES - 1 - k]) for k in range(_RANGES // 2)]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SharedBits:
+    """The profiles of A, B and C where each reports which bits of a set of its own are 1.
+
+    ``held`` are the chances that a bit of the set is reported as 0 and as 1, ``missing`` those of
+    another bit. Reports of smaller sets are made of those of sets with ``bits`` bits by replacing
+    reports of bits that no other set has; bits of all three tell nothing, and are so replaced too.
+    """
+
+    rate: Fraction
+    held: tuple[float, float]
+    missing: tuple[float, float]
+    bits: int
+
+    def __call__(self, epsilons: Array) -> Sequence[tuple[Array, Array]]:
+        n = self.bits if epsilons.size <= _MOST_EPSILONS else -1
+        return [
+            self._profiles(np.exp(epsilons)[:, None], ab, ac, bc)
+            for ab in range(n + 1)
+            for ac in range(min(ab, n - ab) + 1)
+            for bc in range(n - ab + 1)
+        ]
+
+    def _profiles(self, x: Array, ab: int, ac: int, bc: int) -> tuple[Array, Array]:
+        n = self.bits
+        held = (ab, ac, bc, n - ab - ac, n - ab - bc, n - ac - bc)
+        a, b, c = (
+            reduce(np.multiply.outer, map(self._ones, held, one)).ravel()
+            for one in ((1, 1, 0, 1, 0, 0), (1, 0, 1, 0, 1, 0), (0, 1, 1, 0, 0, 1))
+        )
+        p, q = (float(1 - self.rate) * a + float(self.rate) * one for one in (b, c))
+        ways = ((1.0 + 2.0**-44) * one - x * other for one, other in ((p, q), (q, p)))
+        above, reverse = (np.maximum(one, 0.0).sum(axis=1) for one in ways)
+        return above, reverse
+
+    def _ones(self, bits: int, held: int) -> Array:
+        zero, one = self.held if held else self.missing
+        return np.array([math.comb(bits, k) * one**k * zero ** (bits - k) for k in range(bits + 1)])
+
+
 def _profile(loss: CellLoss, epsilons: Array) -> Array:
     atoms, (log_p, log_q, error) = loss.atoms(), loss.cells(np.append(epsilons, math.inf))
     p, q = (np.cumsum(np.exp(one)[::-1])[::-1] for one in (log_p + error, log_q - error))
@@ -147,7 +239,7 @@ class JoinedLoss(CellLoss):
 
     above: CellLoss
     reverse: CellLoss
-    choices: Choices | None = None
+    choices: tuple[Choices, ...] = ()
 
     @property
     def _symmetric(self) -> bool:
@@ -274,7 +366,7 @@ def _mass_at_zero(
 
 
 def exchanged_pair(
-    worst: PrivacyLoss, *attained: PrivacyLoss | None, choices: Choices | None = None
+    worst: PrivacyLoss, *attained: PrivacyLoss | None, choices: tuple[Choices, ...] = ()
 ) -> DominatingPair:
     """Return the dominating pair under replace-one adjacency.
 
@@ -302,13 +394,13 @@ def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None
     Let ``H_k(x)`` be the largest ``E_P (1 - x e^-L)_+`` of k runs, of which earlier outcomes may
     choose each: ``sup E_P H_(k-1)(x e^-L)`` over one run's pairs. As H is convex, that is a mean of
     profiles with weights >= 0: at most that of a choice that is nowhere below the pair, and of its
-    chords between points. These have a loss on the lattice, whose masses are second differences;
-    negative ones are round-off. Beyond the last point H is at most what it is there, before the
-    first below the chord from ``H(0) = 1``.
+    chords between points, the least of what all ``choices`` tell. These have a loss on the lattice,
+    whose masses are second differences; negative ones are round-off. Beyond the last point H is at
+    most what it is there, before the first below the chord from ``H(0) = 1``.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
-    if runs == 1 or not isinstance(joined, JoinedLoss) or joined.choices is None:
+    if runs == 1 or not isinstance(joined, JoinedLoss) or not joined.choices:
         return None
     deviation = math.sqrt(joined.cgf_estimate(1e-3).second_derivative)
     if not 1e-12 < deviation < 1.0:
@@ -320,9 +412,13 @@ def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None
         return None
     step, size, far = deviation / points, math.ceil(reach * points), math.ceil(far_out * points) + 1
     length = int(next_fast_len(2 * size + 1 + 2 * far, real=True))
-    pairs = [_on_lattice(*one, step) for one in joined.choices(step * np.arange(far + 1.0))]
-    masses = np.array([row for one in pairs for row in one])
-    infinite, masses = float(masses[:, -1].max()), masses[:, :-1]
+    known = [one(step * np.arange(far + 1.0)) for one in joined.choices]
+    pairs = [one for one in known if one]
+    if not pairs:
+        return None
+    starts = np.cumsum([0] + [2 * len(one) for one in pairs])[:-1]
+    masses = np.array([row for one in pairs for pair in one for row in _on_lattice(*pair, step)])
+    infinite, masses = masses[:, -1:], masses[:, :-1]
     transforms = rfft(masses, length, axis=1)
     error = 4.0 * _TRANSFORM * math.log2(length) * float(masses.sum(axis=1).max())
     value = np.maximum(-np.expm1(step * np.arange(-size, size + 1)), 0.0)
@@ -331,8 +427,9 @@ def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None
         padded = np.pad(value, far, mode="edge")
         padded[:far] = 1.0 - (1.0 - value[0]) * before
         found = irfft(rfft(padded, length) * transforms, length, axis=1)
-        value = found[:, 2 * far :][:, : value.size].max(axis=0)
-        value = np.clip(value + infinite + error * math.sqrt(float(padded @ padded)), 0.0, 1.0)
+        found = found[:, 2 * far :][:, : value.size] + infinite
+        value = np.maximum.reduceat(found, starts, axis=0).min(axis=0)
+        value = np.clip(value + error * math.sqrt(float(padded @ padded)), 0.0, 1.0)
     # Points are off by less than 2^-20 of a step in all.
     value[1:] -= 2.0**-20 * np.diff(value)
     return (step, value) if np.isfinite(value).all() else None

@@ -58,6 +58,7 @@ from hockeystick.mechanisms import (
     Skellam,
     WithReplacementSubsampled,
 )
+from hockeystick.mechanisms.local.reports import RAPPOR, Encoding, UnaryEncoding
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.multiprecision import mp, working_digits
 from hockeystick.privacy_loss.core.base import (
@@ -76,7 +77,9 @@ from hockeystick.privacy_loss.core.symmetrized import (
     Choices,
     DominatedLoss,
     EitherWay,
+    FreeThird,
     JoinedLoss,
+    SharedBits,
     exchanged_pair,
 )
 from hockeystick.privacy_loss.noise.gaussian import DisplacedGaussianLoss, GaussianLoss
@@ -122,22 +125,43 @@ def _choices(
     replaced: PrivacyLoss,
     removing: PrivacyLoss,
     adding: PrivacyLoss,
-) -> Choices | None:
-    inner = mechanism.inner
+) -> tuple[Choices, ...]:
+    inner, rate = mechanism.inner, mechanism.rate
     if isinstance(inner, Gaussian):
         known = 0.2 < inner.noise_multiplier < 1e3
-        return Triangles(mechanism.rate, inner.noise_multiplier) if known else None
+        return (Triangles(rate, inner.noise_multiplier),) if known else ()
+    if isinstance(inner, UnaryEncoding):
+        return (SharedBits(rate, *_bit(inner), 1),)
+    if isinstance(inner, RAPPOR) and inner.hashes <= _MOST_BITS:
+        kept = 0.5 * inner.flip, 1.0 - 0.5 * inner.flip
+        return (SharedBits(rate, kept, kept[::-1], inner.hashes),)
     # Of three examples, any two of which are neighbours, two have one output.
     two = isinstance(inner, RandomizedResponse)
     if isinstance(inner, DiscreteGaussian | DiscreteLaplace | Skellam):
         two = inner.sensitivity == 1
-    pure = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure == 0.0
-    if not (two or (pure and replaced.supremum < LARGEST_EXPONENT)):
-        return None
-    odds = 0.0 if two else math.exp(replaced.supremum)
-    return EitherWay(cast(CellLoss, removing), cast(CellLoss, adding), odds)
+    if two:
+        return (EitherWay(cast(CellLoss, removing), cast(CellLoss, adding)),)
+    end = replaced.supremum
+    if not end < LARGEST_EXPONENT:
+        return ()
+    # What loses at most e is e-DP, whatever else is known of it.
+    pure = RandomizedResponsePairLoss(end)
+    above, reverse = (cast(CellLoss, sampled_loss(pure, rate, way)) for way in (True, False))
+    within = EitherWay(above, reverse, math.exp(end))
+    if replaced == pure:
+        return (within,)
+    return within, FreeThird(rate, cast(CellLoss, replaced.dominating))
 
 
+def _bit(encoding: UnaryEncoding) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the chances that a bit is reported as 0 and 1, where it is 1 and where it is 0."""
+    optimized = encoding.kind is Encoding.OPTIMIZED
+    one = 1.0 / (1.0 + math.exp(encoding.epsilon * (1.0 if optimized else 0.5)))
+    return (0.5, 0.5) if optimized else (one, 1.0 - one), (1.0 - one, one)
+
+
+# Sets of more bits than this have too many triples.
+_MOST_BITS: Final = 4
 # Shares of the squared side for which there are triangles.
 _TRIANGLES: Final = 8
 

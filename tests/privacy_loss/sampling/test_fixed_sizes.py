@@ -3,10 +3,12 @@
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
+from scipy.stats import laplace
 
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
@@ -287,6 +289,27 @@ def responses(epsilon: float, categories: int) -> np.ndarray:
 TWO: Triples = [[*responses(1.0, 2)[[0, 1, 0]]], [*responses(1.0, 2)[[0, 0, 1]]]]
 
 
+def bits(*shared: tuple[int, int, int]) -> Sequence[np.ndarray]:
+    """Return masses of the reports of bits, given which of three sets each is in."""
+    laws = np.array([[0.75, 0.25], [0.25, 0.75]])
+    return [reduce(np.multiply.outer, laws[list(one)]).ravel() for one in zip(*shared, strict=True)]
+
+
+SETS = [((1, 1, 0), (0, 0, 1)), ((1, 0, 1), (0, 1, 0)), ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+
+
+def in_the_plane(*corners: complex) -> Sequence[np.ndarray]:
+    """Return masses of cells of the plane, with Laplace noise of scale 5 at three points of it."""
+    edges = np.array([-np.inf, 0.0, 0.25, 0.5, 0.75, 1.0, np.inf])
+    sides = [
+        np.diff(laplace.cdf(edges - np.array([[z.real], [z.imag]]), scale=5.0)) for z in corners
+    ]
+    return [np.outer(*one).ravel() for one in sides]
+
+
+CORNERS = [(0, 1, 0), (0, 0, 1), (0, 1, 0.5), (0, 1, 0.5 + 0.5j)]
+
+
 def triangles(mu: float) -> Triples:
     """Return masses of cells of the plane for corners of triangles with sides of up to mu."""
     rng, edges = np.random.default_rng(3), np.append(np.linspace(-4.0, 4.0, 12), np.inf)
@@ -312,8 +335,11 @@ def triangles(mu: float) -> Triples:
         (hs.PureDP(1.0), [*TWO, responses(1.0, 3), responses(-1.0, 3)], 3, 1.02),
         (hs.RandomizedResponse(1.0, categories=4), [responses(1.0, 4)[:3]], 3, 1.0 + 1e-9),
         (hs.Gaussian(1.0), triangles(1.0), 2, 1.1),
+        (hs.mechanisms.UnaryEncoding(2 * math.log(3)), [bits(*one) for one in SETS], 3, 1.02),
+        (hs.mechanisms.RAPPOR(0.5, 2), [bits(*one, *one) for one in SETS], 2, 1.01),
+        (hs.Laplace(5.0), [in_the_plane(*one) for one in CORNERS], 2, 1.01),
     ],
-    ids=["two categories", "pure", "four categories", "triangles"],
+    ids=["two categories", "pure", "four categories", "triangles", "bits", "sets", "Laplace"],
 )
 def test_runs_cost_what_the_worst_three_examples_of_each_cost(
     inner: hs.Mechanism, triples: Triples, runs: int, most: float

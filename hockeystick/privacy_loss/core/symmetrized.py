@@ -413,23 +413,24 @@ def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None
     step, size, far = deviation / points, math.ceil(reach * points), math.ceil(far_out * points) + 1
     length = int(next_fast_len(2 * size + 1 + 2 * far, real=True))
     known = [one(step * np.arange(far + 1.0)) for one in joined.choices]
-    pairs = [one for one in known if one]
-    if not pairs:
+    ways = [[row for pair in one for row in _on_lattice(*pair, step)] for one in known if one]
+    if not ways:
         return None
-    starts = np.cumsum([0] + [2 * len(one) for one in pairs])[:-1]
-    masses = np.array([row for one in pairs for pair in one for row in _on_lattice(*pair, step)])
-    infinite, masses = masses[:, -1:], masses[:, :-1]
-    transforms = rfft(masses, length, axis=1)
-    error = 4.0 * _TRANSFORM * math.log2(length) * float(masses.sum(axis=1).max())
+    largest = max(float(row[:-1].sum()) for way in ways for row in way)
+    error = 4.0 * _TRANSFORM * math.log2(length) * largest
+    transforms = [[(rfft(row[:-1], length), row[-1]) for row in way] for way in ways]
     value = np.maximum(-np.expm1(step * np.arange(-size, size + 1)), 0.0)
-    before = np.exp(step * np.arange(-far, 0))
+    inside, before = slice(2 * far, 2 * far + value.size), np.exp(step * np.arange(-far, 0))
     for _ in range(runs):
         padded = np.pad(value, far, mode="edge")
         padded[:far] = 1.0 - (1.0 - value[0]) * before
-        found = irfft(rfft(padded, length) * transforms, length, axis=1)
-        found = found[:, 2 * far :][:, : value.size] + infinite
-        value = np.maximum.reduceat(found, starts, axis=0).min(axis=0)
-        value = np.clip(value + error * math.sqrt(float(padded @ padded)), 0.0, 1.0)
+        # One row at a time stays in the processor's cache, and a dot product would wake threads.
+        spectrum, rounding = rfft(padded, length), error * math.sqrt(float((padded**2).sum()))
+        value = np.full(value.size, 1.0)
+        for way in transforms:
+            found = (irfft(spectrum * row, length)[inside] + infinite for row, infinite in way)
+            np.minimum(value, reduce(np.maximum, found) + rounding, out=value)
+        np.maximum(value, 0.0, out=value)
     # Points are off by less than 2^-20 of a step in all.
     value[1:] -= 2.0**-20 * np.diff(value)
     return (step, value) if np.isfinite(value).all() else None

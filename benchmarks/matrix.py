@@ -77,7 +77,7 @@ Training of ten epochs by batches of 100 of 10,000 examples, noise multiplier 1:
 Why rows are wider than 1 %:
 
 - samples of a fixed size: which three outputs cost most where earlier outcomes choose them is not
-  known of noise but the normal and some on integers, of sets of bits, selections and mu-GDP
+  known of noise but the normal and some on integers, of selections and mu-GDP
 - with replacement: the upper end tells how often an example is in a batch that it is in
 - above threshold, sparse vector: the upper end gives the threshold's noise away at each query
 - zCDP and RDP releases: what many of them, each within its divergences, attain is not known

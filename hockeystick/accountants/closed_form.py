@@ -566,7 +566,7 @@ def _known_profile(terms: Terms) -> ExactProfile | None:
         return None if selected is None else BracketedProfile(selected)
     ends = adaptive_upper(loss.dominating, count) if loss.dominating is not loss else None
     if ends is not None:
-        return BracketedProfile(_AdaptiveUpperProfile(*ends))
+        return BracketedProfile(_AdaptiveUpperProfile(ends.step, ends.upper))
     if isinstance(loss, SampledGaussianLoss) and HitsProfile(loss, count).applies:
         return BracketedProfile(HitsProfile(loss, count))
     if count > 1:

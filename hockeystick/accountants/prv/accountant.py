@@ -46,6 +46,7 @@ from hockeystick.privacy_loss.adaptive import adaptive_loss
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
 from hockeystick.privacy_loss.core.cell_loss import effective_range, merged_points
 from hockeystick.privacy_loss.core.composition import total
+from hockeystick.privacy_loss.core.symmetrized import adaptive_upper
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv.lattice import AnswerOf, CellTerms, LatticeSum
@@ -228,7 +229,7 @@ class PRV(DirectedAccountant):
         closed = closed_epsilon_upper(terms, delta)
         if closed == math.inf and not _all_cells(terms):
             closed = self._bound(terms, lambda bound: bound.epsilon_of(terms, delta))
-        if closed == math.inf:
+        if closed == math.inf or _may_be_less(terms):
             return _sharpened(terms, lambda some: self._epsilon_of(some, delta, closed))
         lattice = self._epsilon_of(_attained_cells(terms), delta, closed).lower
         lower = min(max(lattice, least_epsilon(terms, delta)), closed)
@@ -256,7 +257,7 @@ class PRV(DirectedAccountant):
         closed = closed_delta_upper(terms, epsilon)
         if closed == math.inf and not _all_cells(terms):
             closed = self._bound(terms, lambda bound: bound.delta_of(terms, epsilon))
-        if closed == math.inf:
+        if closed == math.inf or _may_be_less(terms):
             return _sharpened(terms, lambda some: self._delta_of(some, epsilon, closed))
         lattice = self._delta_of(_attained_cells(terms), epsilon, closed).lower
         lower = min(max(lattice, least_delta(terms, epsilon)), closed)
@@ -355,6 +356,14 @@ def _attained_alone(terms: Terms, first: Terms) -> Terms:
     plain = all(loss.finite is loss and loss.constant is None for loss, _ in (*known, *terms))
     alone = plain and one == other and len(known) == len(terms) and known != terms
     return known if alone else ()
+
+
+def _may_be_less(terms: Terms) -> bool:
+    """Return whether what choices of each run cost may be more than the sum of what each does."""
+    known = (
+        (adaptive_upper(loss.dominating, count), loss.dominating, count) for loss, count in terms
+    )
+    return any(one is not None and one.is_above(loss, count) for one, loss, count in known)
 
 
 def _sharpened(terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.moments import ZCDPLine, lowest
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, kept
 from hockeystick.privacy_loss.core.base import (
     LARGEST_EXPONENT,
     AnalyticLoss,
@@ -378,6 +379,52 @@ def exchanged_pair(
     return DominatingPair(*(DominatedLoss(joined, one, exact=exact) for one in attained))
 
 
+# Of each mass, more than what rounding took off it; of a step, by how much its point may be off.
+_MORE: Final = 2.0**-50
+_OFF: Final = 2.0**-20
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AdaptiveLoss(AtomListLoss):
+    """The loss whose profile is ``upper`` at ``e^(j step)``, ``|j| <= m``, and chords between.
+
+    Before these points the chord from 1, behind them that to 0 at the largest loss.
+    """
+
+    step: float
+    upper: Array
+    largest: float
+
+    @classmethod
+    def of(cls, step: float, upper: Array, largest: float) -> AdaptiveLoss:
+        """Return the loss, its profile and end rounded up."""
+        ends = np.minimum(upper * (1.0 + 2.0**-40) + 1e-290, 1.0)
+        return cls(step, ends, largest * (1.0 + 2.0**-50))
+
+    def is_above(self, loss: PrivacyLoss, runs: int) -> bool:
+        """Return whether it seems to cost more than so many independent losses."""
+        order = _ORDER / math.sqrt(runs * loss.cgf_estimate(1e-3).second_derivative)
+        return self.cgf_estimate(order).value > runs * loss.cgf_estimate(order).value
+
+    @kept(64)
+    def atoms(self) -> Atoms:
+        """Return the places where chords meet, with the change of slope there as Q's mass."""
+        at = self.step * np.arange(-(self.upper.size // 2), self.upper.size // 2 + 1.0)
+        inside = np.abs(at) < min(self.largest, LARGEST_EXPONENT)
+        at, values = at[inside], self.upper[inside]
+        last = values[-1] / -math.expm1(at[-1] - self.largest)
+        x = np.exp(at)
+        falls = -np.diff(values, prepend=1.0) / np.diff(x, prepend=0.0)
+        falls = np.append(falls, last * math.exp(-self.largest))
+        rounding = _MORE * (np.abs(falls[1:]) + np.abs(falls[:-1]))
+        masses = (np.maximum(-np.diff(falls), 0.0) + rounding) * x
+        at, masses = np.append(at, self.largest), np.append(masses, last)
+        known = masses > 0.0
+        error = np.full(int(known.sum()), 4.0 * _MORE)
+        return Atoms(at[known] + _OFF * self.step, np.log(masses[known]), error)
+
+
 # Points of a lattice per standard deviation of a run; its reach in those of all runs; its work.
 _MOST_POINTS: Final = 10.0
 _FEWEST_POINTS: Final = 2.0
@@ -388,8 +435,8 @@ _TRANSFORM: Final = 4.0 * ULP
 
 
 @lru_cache(maxsize=64)
-def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None:
-    """Return h and upper ends of delta of that many runs at ``eps = j h``, ``|j| <= m``; below, 0.
+def adaptive_upper(joined: PrivacyLoss, runs: int) -> AdaptiveLoss | None:
+    """Return a loss with upper ends of delta of that many runs, whose own need not be above them.
 
     Let ``H_k(x)`` be the largest ``E_P (1 - x e^-L)_+`` of k runs, of which earlier outcomes may
     choose each: ``sup E_P H_(k-1)(x e^-L)`` over one run's pairs. As H is convex, that is a mean of
@@ -433,7 +480,10 @@ def adaptive_upper(joined: PrivacyLoss, runs: int) -> tuple[float, Array] | None
         np.maximum(value, 0.0, out=value)
     # Points are off by less than 2^-20 of a step in all.
     value[1:] -= 2.0**-20 * np.diff(value)
-    return (step, value) if np.isfinite(value).all() else None
+    if not np.isfinite(value).all():
+        return None
+    end = runs * joined.supremum if joined.supremum < math.inf else (size + 1) * step
+    return AdaptiveLoss.of(step, value, end)
 
 
 def chord(values: Array, step: float, place: float) -> float:

@@ -154,18 +154,20 @@ def report(
     file = given.file()
     at = options.question(file, delta=delta)
     about: Any = {"title": file.title, "source": file.source, "notes": file.notes}
+    attack, limit = None, options.limit_of(asked["at_most"], "epsilon")
     if path.suffix.lower() != ".html":
         answer = ask(file, at)
         text = hs.answers.registration(answer, file.plan, delta=at.value, **about)
         show.write_whole(path, text, force)
+        _, said, status = budgeted(answer, file.plan, at, limit)
+        facts = [("written to", str(path)), ("answer", str(answer)), ("budget", said)]
         blanks = f"{text.count(BLANK)} to be filled in"
-        show.answer({}, [("written to", str(path)), ("answer", str(answer)), ("blanks", blanks)])
+        show.answer({}, [*facts, ("blanks", blanks)], status=status)
     from hockeystick import reports
 
     reports.require_libraries()
     if verify:
         hs.answers.require_verifier()
-    attack, limit = None, options.limit_of(asked["at_most"], "epsilon")
     if (name := asked["scores"]) is not None:
         scores = hs.audit.load_scores(name)
         attack = reports.Audit(name=name, scores=scores, confidence=asked["confidence"])
@@ -186,23 +188,21 @@ def report(
     options.refuse_infinite(at, made.answer)
     show.write_whole(path, made.html, force)
     found = [("budget", *budgeted(made.answer, file.plan, at, limit)[1:]), *_found(made.findings)]
-    facts = [("written to", str(path)), ("answer", str(made.answer))]
-    facts += [(label, text) for label, text, _ in found]
-    status = next((one for _, _, one in found if one), 0)
+    facts = [("written to", str(path)), ("answer", str(made.answer)), *(one[:2] for one in found)]
+    status = next((one for *_, one in found if one), 0)
     show.answer({}, facts, cautions=made.findings.cautions, status=status)
 
 
 def _found(findings: Findings) -> Iterator[tuple[str, str, int]]:
     """Yield what audit, ledger and verifier say, each with its exit status."""
-    subject, verdict = findings.subject, findings.verdict
     if findings.audited is not None and findings.audited.is_refuted:
         yield "audit", str(findings.audited.verdict), 1
-    if (ledger := subject.ledger) is not None:
+    if (ledger := findings.subject.ledger) is not None:
         if not ledger.check.sound:
             yield "ledger", f"not sound: {ledger.check.problems[0]}", 1
-        covered, says = ledger.verdict(subject.plan)
+        covered, says = ledger.verdict(findings.subject.plan)
         yield "ledger", says, int(not covered)
-    if verdict is not None:
+    if (verdict := findings.verdict) is not None:
         said = f"{verdict.status}: {verdict.reason or 'every claim holds'}"
         yield "verdict", said, verdict.exit_status
 

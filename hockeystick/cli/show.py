@@ -248,7 +248,7 @@ class Progress:
     def __str__(self) -> str:
         now = f": {self.now}" if self.now else ""
         many = f", {self.done:,} of {self.total:,} done" if self.total else ""
-        compiling = ", compiling, once after installing" if COMPILATIONS.under_way else ""
+        compiling = ", compiling (only the first time)" if COMPILATIONS.under_way else ""
         return f"{self.what}{now}{many}{compiling}"
 
 

@@ -82,3 +82,6 @@ def test_an_entry_of_the_registry_needs_no_page(run: Run, write: Write, out: Pat
     blanks = f"blanks {text.count('to be filled in: ')} to be filled in"
     assert " ".join(said.split()).endswith(blanks)
     assert text == hs.answers.registration(answer, NINE, delta=1e-5, title="Nine queries")
+    status, said, _ = run("report", plan, "-o", str(entry), "--force", "--at-most", "0.01")
+    assert status == 1
+    assert "epsilon at most 0.01" in " ".join(said.split())

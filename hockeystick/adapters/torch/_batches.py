@@ -100,8 +100,8 @@ class Loader:
             yield batch
             if batch.step == self.account.counted:
                 self.refuse(
-                    f"the batch of step {batch.step} was drawn and not used: private.step takes "
-                    "each, also one without examples, or it is not the plan's sampling"
+                    f"the batch of step {batch.step} was drawn and not used: each takes a "
+                    "private step, also one without examples, or it is not the plan's sampling"
                 )
 
     def refuse(self, reason: str) -> NoReturn:

@@ -86,6 +86,23 @@ def mu_squared_upper(noise_multiplier: float | Fraction) -> Fraction:
     return short_up(1 / decimal(noise_multiplier) ** 2)
 
 
+class GaussianNoiseLoss(PrivacyLoss):
+    """A loss of outputs N(m, 1), or of mixtures of equal weights, of which an example moves m."""
+
+    __slots__ = ()
+
+    noise_multiplier: float | Fraction
+
+    @property
+    def mu(self) -> float:
+        """How far m is moved, in units of the noise."""
+        return mu_of(self.noise_multiplier)
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        return mu_squared_upper(self.noise_multiplier)
+
+
 @dominating_pair.register
 def _(mechanism: Parallel) -> DominatingPair:
     raise NoAnalysisError(SPLIT_INSIDE)

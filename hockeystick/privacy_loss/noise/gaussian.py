@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -41,12 +41,11 @@ from hockeystick.privacy_loss.core.base import (
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.composition import (
+    GaussianNoiseLoss,
     NoiselessLoss,
     edge_pair,
     log_complement,
     log_mixed,
-    mu_of,
-    mu_squared_upper,
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
@@ -59,13 +58,10 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     sampled_masses,
 )
 
-# Beyond this many standard deviations a bound is as good as any.
-_MOST_DEVIATIONS: Final = 1e100
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
+class GaussianLoss(GaussianNoiseLoss, UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
     """``L ~ N(mu^2/2, mu^2)``, the loss of N(mu, 1) against N(0, 1), the same in both directions.
 
     ``K(z) = mu^2 z (z + 1) / 2``; ``mu`` is the reciprocal of the noise multiplier, which
@@ -73,11 +69,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
     """
 
     noise_multiplier: float | Fraction
-
-    @property
-    def mu(self) -> float:
-        """The distance of the means in units of the noise."""
-        return mu_of(self.noise_multiplier)
 
     @property
     def out_of_range(self) -> bool:
@@ -94,10 +85,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
     @property
     def clt_mu_squared(self) -> float:
         return self.mu * self.mu
-
-    @property
-    def dominating_mu_squared(self) -> Fraction:
-        return mu_squared_upper(self.noise_multiplier)
 
     def cumulants(self) -> Cumulants:
         square = self.mu * self.mu
@@ -141,8 +128,8 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
         return self
 
     def exponent(self, y: float) -> float:
-        """Return ``mu^2 y^2 / 2``, rounded down."""
-        return 0.5 * min(self.mu * y, _MOST_DEVIATIONS) ** 2 * (1.0 - 16.0 * ULP)
+        """Return ``mu^2 y^2 / 2``, rounded down, or any that is as good as infinite."""
+        return 0.5 * min(self.mu * y, 1e100) ** 2 * (1.0 - 16.0 * ULP)
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:
         return self
@@ -193,16 +180,9 @@ def _(mechanism: PrivateCovariance) -> DominatingPair:
     return edge_pair(noise) or gaussian_of_square(square / decimal(noise) ** 2)
 
 
-# The loss is computed for ``ln k`` and distances up to these.
-_FARTHEST: Final = 20.0
-_LARGEST_LOG: Final = 600.0
-# Losses beyond this are as far out as an infinite one.
-_LARGEST_LOSS: Final = 1e15
-
-
 @final
 @dataclass(frozen=True, slots=True)
-class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
+class DisplacedGaussianLoss(GaussianNoiseLoss, CellLoss, ProfiledLoss):
     """The loss of ``(1-q) N(-mu, 1) + q N(mu, 1)`` against ``(1-q) N(-mu, 1) + q N(0, 1)``.
 
     With ``k = (1-q)/q exp(-mu^2)`` it is l at the outputs x with
@@ -217,14 +197,9 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
     noise_multiplier: float | Fraction
 
     @property
-    def mu(self) -> float:
-        """The distance of neighbouring means, in units of the noise."""
-        return mu_of(self.noise_multiplier)
-
-    @property
     def is_within_reach(self) -> bool:
         """Whether the distance and the rate are in the reach of floats."""
-        return 1.0 / _LARGEST_LOSS < self.mu <= _FARTHEST and abs(self._log_k) <= _LARGEST_LOG
+        return 1.0 / 1e15 < self.mu <= 20.0 and abs(self._log_k) <= 600.0
 
     @property
     def _log_k(self) -> float:
@@ -244,11 +219,6 @@ class DisplacedGaussianLoss(CellLoss, ProfiledLoss):
     def _sizes(self) -> float:
         """Return the sum of the sizes of what ``ln k`` is made of."""
         return abs(log_complement(self.rate)) + abs(math.log(self.rate)) + self.mu * self.mu
-
-    @property
-    def dominating_mu_squared(self) -> Fraction:
-        """That of the distance: the mixtures have the same weights."""
-        return mu_squared_upper(self.noise_multiplier)
 
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - q + q exp(c (c+1) mu^2/2))``, rounded up: powers are convex."""

@@ -38,7 +38,7 @@ from hockeystick.privacy_loss.core.base import (
     both,
     dominating_pair_of_tradeoff,
 )
-from hockeystick.privacy_loss.core.composition import LESS, MORE, mu_squared_upper
+from hockeystick.privacy_loss.core.composition import LESS, MORE, GaussianNoiseLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import edges_at, sampled_masses
 from hockeystick.privacy_loss.guarantees import gaussian_pair
 from hockeystick.tradeoffs import (
@@ -82,7 +82,7 @@ def _gauss_legendre(order: int) -> tuple[Array, Array]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
+class FixedSizeGaussianLoss(GaussianNoiseLoss, AnalyticLoss, ProfiledLoss):
     """The loss of the symmetric pair with the trade-off function ``C_p(G_mu)``, mu = 1/noise.
 
     With ``r(u) = 1 - p + p exp(mu u - mu^2/2)`` over ``u >= mu/2``, the loss is ``ln r(u)`` with
@@ -102,11 +102,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return not (1e-3 <= self.mu <= 25.0 and 1e-10 <= float(self.rate) <= 1.0 - 1e-7)
 
     @property
-    def mu(self) -> float:
-        """The distance of the means in units of the noise."""
-        return 1.0 / self.noise_multiplier
-
-    @property
     def atom(self) -> float:
         """The mass of the outcomes without any loss, to a few units in the last place."""
         return (1.0 - float(self.rate)) * math.erf(self.mu / math.sqrt(8.0))
@@ -120,10 +115,6 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             return math.inf
         near, far = math.erf(self.mu / math.sqrt(8.0)), math.erf(self.mu * math.sqrt(1.125))
         return float(self.rate) ** 2 * ((1.0 + far) * math.expm1(square) + far - 3.0 * near)
-
-    @property
-    def dominating_mu_squared(self) -> Fraction:
-        return mu_squared_upper(self.noise_multiplier)
 
     def cumulants(self) -> moments.Cumulants | None:
         if self.out_of_range:

@@ -31,10 +31,10 @@ from hockeystick.privacy_loss.core.base import (
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.composition import (
+    GaussianNoiseLoss,
     complement_bounds,
     log_complement,
     log_mixed,
-    mu_of,
     mu_squared_upper,
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
@@ -105,7 +105,7 @@ class SubsamplingMap:
             log_p = log_mixture(log_q, self.complement, log_p, float(self.rate))
         else:
             log_q = log_mixture(log_p, self.complement, log_q, float(self.rate))
-        return Masses(log_p[0], log_q[0], np.maximum(log_p[1], log_q[1]))
+        return Masses.of(log_p, log_q)
 
     def _forward(self, loss: Array) -> tuple[Array, Array]:
         """Return ``f(l)`` of losses known to 4 ulp, and the error."""
@@ -162,10 +162,9 @@ class SubsamplingMap:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class SubsampledLoss(CellLoss):
     """The base of all losses on a Poisson sample, by the ``SubsamplingMap`` of the inner loss."""
-
-    __slots__ = ()
 
     inner: CellLoss
     rate: float | Fraction
@@ -174,6 +173,10 @@ class SubsampledLoss(CellLoss):
     @property
     def _map(self) -> SubsamplingMap:
         return SubsamplingMap(self.rate, self.removing)
+
+    @kept(64)
+    def atoms(self) -> Atoms:
+        return self._map.atoms(self.inner.atoms())
 
     @property
     def attained(self) -> PrivacyLoss | None:
@@ -238,17 +241,10 @@ class SampledLoss(SubsampledLoss, DensityLoss):
         add-remove adjacency.
     """
 
-    inner: CellLoss
-    rate: float | Fraction
-    removing: bool
-
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:
         inner = self.inner.closed_form_profile
         return None if inner is None else partial(sampled_delta, inner, self.rate, self.removing)
-
-    def atoms(self) -> Atoms:
-        return self._map.atoms(self.inner.atoms())
 
     def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         return self._map.masses(self.inner, edges)
@@ -292,12 +288,6 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
     """
 
     inner: AtomicLoss
-    rate: float | Fraction
-    removing: bool
-
-    @kept(64)
-    def atoms(self) -> Atoms:
-        return self._map.atoms(self.inner.atoms())
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         rate = exact(self.rate)
@@ -335,7 +325,7 @@ _LOGARITHMIC: Final = 20.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
+class ReplacedGaussianLoss(GaussianNoiseLoss, UnboundedLoss, ProfiledLoss):
     """The loss of ``(1-p) N(0, 1) + p N(mu, 1)`` against ``(1-p) N(0, 1) + p N(-mu, 1)``.
 
     Poisson sampling under replace-one: a sampled example moves the sum by at most mu, one way or
@@ -356,11 +346,6 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
 
     rate: float | Fraction
     noise_multiplier: float | Fraction
-
-    @property
-    def mu(self) -> float:
-        """How far a sampled example moves the sum, in units of the noise."""
-        return mu_of(self.noise_multiplier)
 
     @property
     def clt_mu_squared(self) -> float:

@@ -52,8 +52,8 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import Terms, breakpoints, largest_order
 from hockeystick.privacy_loss.core.mixtures import (
-    NO_PRIVACY,
     RandomizedResponsePairLoss,
+    extreme_pair,
     merged,
     two_point_pair,
 )
@@ -86,16 +86,7 @@ def _(mechanism: GDP) -> DominatingPair:
 
 def gaussian_pair(mu: float) -> DominatingPair:
     """Return the losses of a Gaussian of which mu is known."""
-    if mu == 0.0:
-        return DominatingPair(None, None)
-    if mu == math.inf:
-        return NO_PRIVACY
-    return both(GaussianLoss(1 / decimal(mu)))
-
-
-_TINY: Final = 5e-324
-# Decimal digits beyond those that the closed form of K cancels.
-_DIGITS: Final = 30
+    return extreme_pair(mu) or both(GaussianLoss(1 / decimal(mu)))
 
 
 @final
@@ -178,7 +169,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
     def cgf_bounds(self, c: float) -> Ball:
         value = float(_largest(c, self.supremum)[0])
         # K grows at most as the square of e, whose readings differ by half a unit.
-        return Ball(value, 8.0 * ULP * value + _TINY)
+        return Ball(value, 8.0 * ULP * value + 5e-324)
 
     def zcdp_line(self) -> ZCDPLine:
         return of_range(self.supremum)
@@ -190,7 +181,7 @@ def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:
     With the derivatives in c, in digits enough for what cancels.
     """
     lost = 3.0 * abs(math.log10(c)) + 3.0 * abs(math.log10(0.5 * end)) if c > 0.0 else 0.0
-    with working_digits(_DIGITS + math.ceil(lost)):
+    with working_digits(30 + math.ceil(lost)):
         h, order = mp.mpf(end) / 2, mp.mpf(c)
         if c == 0.0:
             return mp.zero, _series(h)[1], mp.inf
@@ -493,26 +484,14 @@ def _finite(value: Fraction) -> float:
 @dominating_pair.register(ZCDP)
 @dominating_pair.register(TCDP)
 def _(mechanism: ZCDP | TCDP) -> DominatingPair:
-    if mechanism.rho == 0.0:
-        return DominatingPair(None, None)
-    if mechanism.rho == math.inf:
-        return NO_PRIVACY
     omega = mechanism.omega if isinstance(mechanism, TCDP) else math.inf
-    return both(ConcentratedLoss(mechanism.rho, omega))
+    return extreme_pair(mechanism.rho) or both(ConcentratedLoss(mechanism.rho, omega))
 
 
 @dominating_pair.register
 def _(mechanism: RenyiDP) -> DominatingPair:
     least = min(divergence for _, divergence in mechanism.divergences)
-    if least == 0.0:
-        return DominatingPair(None, None)
-    if least == math.inf:
-        return NO_PRIVACY
-    return both(RenyiCurveLoss.of(mechanism.divergences))
-
-
-# The safety margin of the ends, which covers all round-off of the sums.
-_MARGIN: Final = 1e-6
+    return extreme_pair(least) or both(RenyiCurveLoss.of(mechanism.divergences))
 
 
 @final
@@ -550,7 +529,7 @@ def _ends(known: Atoms, log_share: float) -> tuple[float, float]:
     ``sum p (x/x_i - 1)`` over ``x_i < x``.
     """
     loss, log_p, error = known
-    margin = _MARGIN + 4.0 * float(error.max())
+    margin = 1e-6 + 4.0 * float(error.max())  # covers all round-off of the sums
     log_q, gaps = log_p - loss, np.log(-np.expm1(-np.diff(loss)))
     above_p = np.logaddexp.accumulate(log_p[::-1])[::-1]
     # By parts, ``D_0(x_j) / x_j = sum over i >= j of (1/x_i - 1/x_(i+1)) P(L > l_i)``.

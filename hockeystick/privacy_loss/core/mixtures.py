@@ -44,14 +44,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
 
 # Above this argument a hyperbolic sine may overflow.
 _LARGE: Final = 300.0
-# Epsilons out of this range have no contour integral.
-_SMALLEST: Final = 1e-100
-_LARGEST: Final = 1e100
-# Epsilons of which the cumulants, and of which the third power and ``e^-eps``, are normal floats.
-_LEAST_EPSILON: Final = 1e-70
-_LARGEST_EPSILON: Final = 1e70
-_LEAST_CUBED: Final = 1e-90
-_LARGEST_EXPONENT: Final = 600.0
 
 
 @final
@@ -115,8 +107,8 @@ class RandomizedResponsePairLoss(AtomicLoss):
         return of_ends(-self.epsilon, self.epsilon) if self.failure == 0.0 else None
 
     def cumulants(self) -> Cumulants | None:
-        if self.failure > 0.0 or not _LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
-            return None
+        if self.failure > 0.0 or not 1e-70 <= self.epsilon <= 1e70:
+            return None  # some are no normal floats
         e, mean, variance = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
         third = 2.0 * mean * variance * e**3
         fourth = -2.0 * variance * (1.0 - 3.0 * mean * mean) * e**4
@@ -126,8 +118,8 @@ class RandomizedResponsePairLoss(AtomicLoss):
         )
 
     def moment_bounds(self) -> MomentBounds | None:
-        if self.failure > 0.0 or not _LEAST_CUBED <= self.epsilon <= _LARGEST_EXPONENT:
-            return None
+        if self.failure > 0.0 or not 1e-90 <= self.epsilon <= 600.0:
+            return None  # the third power or ``e^-eps`` is no normal float
         e, mean, variance = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
         less, more = 1.0 - 32.0 * ULP * (1.0 + e), 1.0 + 32.0 * ULP * (1.0 + e)
         law = LawBounds(
@@ -142,7 +134,7 @@ class RandomizedResponsePairLoss(AtomicLoss):
 
     @property
     def out_of_range(self) -> bool:
-        return self.failure > 0.0 or not _SMALLEST <= self.epsilon <= _LARGEST
+        return self.failure > 0.0 or not 1e-100 <= self.epsilon <= 1e100
 
     def atoms(self) -> Atoms:
         losses = (-self.epsilon, self.epsilon)
@@ -181,6 +173,13 @@ def infinity_mass_pair(share: float = 1.0) -> DominatingPair:
 NO_PRIVACY: Final = infinity_mass_pair()
 
 
+def extreme_pair(cost: float) -> DominatingPair | None:
+    """Return the dominating pair of a release that costs 0 or inf; None in between."""
+    if cost == 0.0:
+        return DominatingPair(None, None)
+    return NO_PRIVACY if cost == math.inf else None
+
+
 def two_point_pair(epsilon: float, failure: float) -> DominatingPair:
     """Return the dominating pair of all (epsilon, failure)-DP releases."""
     if epsilon == math.inf:
@@ -197,8 +196,6 @@ Component: TypeAlias = tuple[Weight, CellLoss | None]
 _SMALLEST_WEIGHT: Final = math.nextafter(1e-300, 0.0)
 # The largest number of masses that are held in memory at a time.
 _MOST_NUMBERS: Final = 2**22
-# Guard bits of a sum of profiles.
-_GUARD: Final = 40
 
 
 @final
@@ -282,7 +279,8 @@ class ObservedMixtureLoss(DensityLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, with the tilted weights ``w M / sum w M``."""
-        parts = [loss.cgf_estimate(c) if loss else _ZERO for _, loss in self.components]
+        zero = CGFEstimate(0.0, 0.0, 0.0)
+        parts = [loss.cgf_estimate(c) if loss else zero for _, loss in self.components]
         logs = [math.log(weight) for weight, _ in self.components]
         value = _log_mean_exp(logs, [part.value for part in parts])
         if value == math.inf:
@@ -339,7 +337,7 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
 def _mean_delta(
     profiles: Sequence[tuple[Fraction, ClosedFormProfile]], epsilon: mpf, perturbation: int = 0
 ) -> mpf:
-    with mp.extraprec(_GUARD):
+    with mp.extraprec(40):
         total = mp.zero
         for weight, profile in profiles:
             chance = mp.mpf(weight.numerator) / weight.denominator
@@ -350,9 +348,6 @@ def _mean_delta(
 def _perfect_profile(epsilon: mpf, perturbation: int = 0) -> mpf:
     """Return the profile of P = Q, ``(1 - e^epsilon)_+``."""
     return max(-mp.expm1(epsilon), 0)
-
-
-_ZERO: Final = CGFEstimate(0.0, 0.0, 0.0)
 
 
 def _weight_error(weight: Weight, log_mass: Array) -> Array:

@@ -74,7 +74,7 @@ _SMALLEST_PROBE: Final = 1e-9
 _LARGEST_PROBE: Final = 1e9
 _PROBES: Final = 512
 # The exponents r of Hoelder's inequality.
-_POWERS: Final = tuple(1.0 + 2.0**k for k in range(-6, 8))
+POWERS: Final = tuple(1.0 + 2.0**k for k in range(-6, 8))
 # Above this exponent, exp(x) is used in place of exp(x) - 1.
 _LARGE_EXPONENT: Final = 30.0
 # Bound of the error of pairwise sums of up to 10^5 positive terms, in units in the last place.
@@ -450,7 +450,7 @@ def _log_tail_moment(loss: CellLoss, c: float, log_p: float, upper: Upper) -> fl
         return -math.inf
     found = log_p + c * max(loss.supremum, 0.0)
     if upper is not None and found > _LOG_LEAST_MASS:
-        powers = ((1.0 - 1.0 / r) * log_p + upper(r * c) / r for r in _POWERS)
+        powers = ((1.0 - 1.0 / r) * log_p + upper(r * c) / r for r in POWERS)
         found = min(found, *powers)
     return found + ULP * 64.0 * (abs(found) + abs(log_p)) if found < math.inf else found
 

@@ -40,7 +40,7 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.cell_loss import log_psi
+from hockeystick.privacy_loss.core.cell_loss import POWERS, log_psi
 from hockeystick.privacy_loss.core.composition import Composition, Terms, losses_of_run, once
 from hockeystick.privacy_loss.core.symmetrized import DominatedLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
@@ -262,29 +262,14 @@ def _kept(points: Points) -> Points:
     return replace(points, mass=mass, at=at, lost=lost)
 
 
-# Noise multipliers, numbers of steps and of participations for which there are lattices.
-_LEAST_NOISE: Final = 0.1
-_MOST_NOISE: Final = 1e4
-_MOST_STEPS: Final = 10**8
-_MOST_PARTICIPATIONS: Final = 10**4
 # The largest logarithm of a likelihood ratio that is listed.
 _FARTHEST_LOSS: Final = 650.0
 # The lattice from below is finer by this, as all that its losses are rounded is lost.
 _FINER: Final = 64.0
-# The spacing of the lattice of scores over the width of the loss, before it is made finer.
-_SPACING: Final = 0.012
-# The allocation that a part attains where another part attains the whole.
-_NOTHING: Final = (0, 0)
 # Losses are moved by multiples of this, so that they stay multiples of the step next to it.
 _UNIT: Final = 2.0**-44
 # All that is missing has less than exp of this under P and under Q.
 _MISSING: Final = -800.0
-# The powers that Hoelder's inequality is tried with.
-_POWERS: Final = tuple(1.0 + 2.0**k for k in range(-6, 8))
-# How many ways to move the points of the lower distribution are compared.
-_SHIFTS: Final = 200
-# The tilt at which these are compared, over the width of the loss.
-_TILT: Final = 3.0
 # Sums of up to 10^5 positive terms, and what their terms round off, in units in the last place.
 _SUMS: Final = 1024.0
 
@@ -327,7 +312,7 @@ def _by_blocks(mechanism: RandomAllocation, removing: bool) -> Terms:
     if block == 1:
         return (ends, 1), (DominatedLoss(GaussianLoss(noise), None), times - longer)
     rest = replace(whole, steps=block * (times - longer), participations=times - longer)
-    return (ends, 1), (replace(rest, attains=_NOTHING), 1)
+    return (ends, 1), (replace(rest, attains=(0, 0)), 1)
 
 
 @final
@@ -342,7 +327,8 @@ class AllocationLoss(AtomListLoss):
     may have a step more, which are terms of their own.
     For k = 1 that is the loss itself, so that what is below it, by conditional means, is attained.
     For k > 1 a sum of scores (``score_sums``) is attained, and the sum of all outputs, a Gaussian
-    with ``mu = k/(s sqrt(t))``. ``attains`` names t and k where the loss is but a part of it.
+    with ``mu = k/(s sqrt(t))``. ``attains`` names t and k where the loss is but a part of it, 0
+    where another part attains the whole.
 
     Of what is too rare for the lattice, all that has more than ``exp(-800)`` is counted as the
     largest loss. In moments it is bounded with the help of simple ones: powers of means are at
@@ -459,20 +445,15 @@ class AllocationLoss(AtomListLoss):
         moved = self.participations * 2.0 * _COARSE / self.noise_multiplier * turns
         exponents = (
             (1.0 - 1.0 / r) * log_p + (self._simple(r * c) + (r * c + 1.0) * moved) / r
-            for r in _POWERS
+            for r in POWERS
         )
         return min(exponents)
 
 
 def _listed(noise: float, block: int, times: int) -> bool:
     """Return whether there is a lattice, or only bounds that hold for any parameters."""
-    farthest = times * (FARTHEST / noise + 0.5 / noise / noise) if noise > 0.01 else math.inf
-    return (
-        _LEAST_NOISE <= noise <= _MOST_NOISE
-        and 2 <= block <= _MOST_STEPS
-        and times <= _MOST_PARTICIPATIONS
-        and farthest <= _FARTHEST_LOSS
-    )
+    known = 0.1 <= noise <= 1e4 and 2 <= block <= 10**8 and times <= 10**4
+    return known and times * (FARTHEST / noise + 0.5 / noise / noise) <= _FARTHEST_LOSS
 
 
 def _summed(noise: float, steps: int, times: int) -> GaussianLoss:
@@ -498,7 +479,7 @@ def _atoms_of_scores(loss: AllocationLoss) -> Atoms:
     place, log_p, error = losses_of_sums(sums, loss.removing)
     order = np.argsort(place, kind="stable")
     width = math.sqrt(times) * spread_of(noise, steps // times)
-    step = 2.0 ** math.floor(math.log2(_SPACING * width))
+    step = 2.0 ** math.floor(math.log2(_FINE * width))
     own, log_p = _rounded_down(place[order], log_p[order], step / _FINER, width)
     return read_only_atoms(own, log_p, np.full(own.size, error))
 
@@ -531,11 +512,12 @@ def _with_lost(
 def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tuple[Array, Array]:
     """Return losses rounded down to a lattice that is moved down by what costs least.
 
-    Half of the first one's mass is placed a step further, so that the spacing can be read off.
+    Some ways to move it are compared under a typical tilt. Half of the first one's mass is placed a
+    step further, so that the spacing can be read off.
     """
-    exponent = log_p + _TILT / width * place
+    exponent = log_p + 3.0 / width * place
     weight = np.exp(exponent - exponent.max())
-    heavy = np.argsort(-weight)[:_SHIFTS]
+    heavy = np.argsort(-weight)[:200]
     shifts = np.mod(-place[heavy], step)
     costs = [float((weight * np.mod(place + shift, step)).sum()) for shift in shifts]
     shift = float(shifts[int(np.argmin(costs))])

@@ -48,17 +48,8 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 _UNIT: Final = 2.0**-53
-# Covers what underflows in any of the sums of squares.
-_TINY: Final = 1e-290
-# Ratios beyond these are as good as none, or as infinite: the bounds stay proven, if wider.
-_LEAST_RATIO: Final = 1e-200
-_LARGEST_RATIO: Final = 1e14
-# The number of steps of conjugate gradients in the first round, and its growth from round to round.
-_FIRST_STEPS: Final = 6
-_MORE_STEPS: Final = 3
+# The most steps of conjugate gradients.
 _MOST_STEPS: Final = 20_000
-# Where the two ends are this near, relative and but for round-off, one stops.
-_NEAR: Final = 1e-13
 # Right-hand sides solved for at a time, and numbers held for their edges.
 _COLUMNS: Final = 64
 _HELD: Final = 2**23
@@ -112,7 +103,8 @@ class _Ratio(NamedTuple):
             near = math.inf
         low = math.nextafter(near, 0.0)
         high = math.nextafter(near, math.inf)
-        return cls(min(low, _LARGEST_RATIO) if low >= _LEAST_RATIO else 0.0, high)
+        # Ratios beyond these are as good as none, or as infinite: the bounds stay proven, if wider.
+        return cls(min(low, 1e14) if low >= 1e-200 else 0.0, high)
 
 
 @final
@@ -172,8 +164,8 @@ def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
     Every party is bounded with a few steps; those that may still be the largest, with more.
     """
     left = np.arange(1 if network.alike else network.size)
-    best, most, steps = 0.0, 1.0, _FIRST_STEPS
-    near = _NEAR + 4.0 * _UNIT * (network.size + len(network.heads) + 32)
+    best, most, steps = 0.0, 1.0, 6
+    near = 1e-13 + 4.0 * _UNIT * (network.size + len(network.heads) + 32)
     while True:
         lower, upper = _bounds(network, ratio, left, steps)
         best = max(best, float(lower.max()))
@@ -181,7 +173,7 @@ def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
         left = left[upper > best]
         # More steps than twice the size are not taken, so that another round would be the same.
         last = steps >= min(2 * network.size, _MOST_STEPS)
-        steps *= _MORE_STEPS
+        steps *= 3
         if most - best <= near * best or not left.size or last or steps > _MOST_STEPS:
             return best, most
 
@@ -259,9 +251,9 @@ def _ends(
 
 
 def _squares(columns: Array) -> Array:
-    """Return the columns' sums of squares, rounded up, also where the entries are rounded."""
+    """Return the columns' sums of squares, rounded up, also where the entries are, or underflow."""
     total = np.einsum("ij,ij->j", columns, columns)
-    return np.asarray(total * (1.0 + (len(columns) + 8) * 2.0 * _UNIT) + _TINY)
+    return np.asarray(total * (1.0 + (len(columns) + 8) * 2.0 * _UNIT) + 1e-290)
 
 
 @dominating_pair.register
@@ -278,10 +270,6 @@ def _(mechanism: GOPA) -> DominatingPair:
     return dominated_pair(*(GaussianLoss(noise / square_root(end)) for end in (most, least)))
 
 
-# A root is rounded up by less than this: the lower end needs it rounded down.
-_DOWN: Final = 1 - Fraction(1, 2**100)
-
-
 @dominating_pair.register
 def _(mechanism: GossipAveraging) -> DominatingPair:
     least, most = _squared_projection(mechanism)
@@ -291,7 +279,9 @@ def _(mechanism: GossipAveraging) -> DominatingPair:
         return edge
     noise = decimal(mechanism.noise_multiplier)
     above = GaussianLoss(noise / square_root(most))
-    below = GaussianLoss(noise / (square_root(least) * _DOWN)) if least else None
+    # A root is rounded up by less than this: the lower end needs it rounded down.
+    down = 1 - Fraction(1, 2**100)
+    below = GaussianLoss(noise / (square_root(least) * down)) if least else None
     return dominated_pair(above, above if least == most else below)
 
 
@@ -325,16 +315,8 @@ def _covered(noise: Fraction, steps: int) -> GaussianLoss:
     return GaussianLoss(noise * steps / square_root(Fraction(steps)))
 
 
-# Numbers of steps that are distinguished, and the number of blocks of the others, or a smaller one
-# where they would differ by less than a factor. Every block costs time: the lower end has few.
-_SINGLES_ABOVE: Final = 12
-_BLOCKS_ABOVE: Final = 20
-_SINGLES_BELOW: Final = 3
-_BLOCKS_BELOW: Final = 5
-_LEAST_GROWTH: Final = 1.25
-# Probabilities are multiples of 2^-192; numbers of steps in a tail below exp(-14) are one case.
+# Probabilities are multiples of 2^-192.
 _BITS: Final = 192
-_RARE: Final = 14
 
 
 @dominating_pair.register
@@ -359,7 +341,7 @@ class _Walk:
 
     def likely_steps(self, observed: int) -> int:
         """Return the number of steps to one of several parties that is exceeded with e^-14."""
-        return -(-_RARE * self.parties // observed)
+        return -(-14 * self.parties // observed)
 
     def observed_tail(self, steps: int) -> Fraction:
         """Return a lower bound of ``Pr[more than steps follow]``, where both parties are observed.
@@ -396,9 +378,12 @@ def _rounded(terms: list[tuple[int, int, int]], parties: int, *, up: bool) -> Fr
 
 
 def _ends_of_token_walk(steps: int, singles: int, blocks: int) -> list[int]:
-    """Return the last number of steps of each block: single ones, then in a geometric series."""
+    """Return the last number of steps of each block: single ones, then in a geometric series.
+
+    There are fewer blocks where they would differ by less than a factor: every one costs time.
+    """
     ends = list(range(min(steps, singles) + 1))
-    growth = max(_LEAST_GROWTH, (steps / singles) ** (1 / blocks))
+    growth = max(1.25, (steps / singles) ** (1 / blocks))
     while ends[-1] < steps:
         ends.append(math.ceil(ends[-1] * growth))
     return ends
@@ -407,7 +392,7 @@ def _ends_of_token_walk(steps: int, singles: int, blocks: int) -> list[int]:
 @lru_cache(maxsize=64)
 def _above(noise: Fraction, walk: _Walk) -> CellLoss | None:
     """Return the mixture in which each block has the noise of its least number of steps."""
-    ends = _ends_of_token_walk(walk.likely_steps(walk.observers + 1), _SINGLES_ABOVE, _BLOCKS_ABOVE)
+    ends = _ends_of_token_walk(walk.likely_steps(walk.observers + 1), 12, 20)
     left = [*(walk.observed_tail(end) for end in ends), Fraction(0)]
     shares = [first - second for first, second in pairwise(left)]
     parts = [(share, _covered(noise, end + 1)) for end, share in zip(ends, shares, strict=True)]
@@ -417,7 +402,7 @@ def _above(noise: Fraction, walk: _Walk) -> CellLoss | None:
 @lru_cache(maxsize=64)
 def _below(noise: Fraction, walk: _Walk) -> CellLoss | None:
     """Return the mixture in which each block has the noise of its largest number of steps."""
-    ends = _ends_of_token_walk(walk.likely_steps(walk.observers), _SINGLES_BELOW, _BLOCKS_BELOW)
+    ends = _ends_of_token_walk(walk.likely_steps(walk.observers), 3, 5)
     left = [walk.between_observers_tail(end) for end in ends]
     shares = [first - second for first, second in pairwise(left)]
     parts = [(share, _covered(noise, end)) for end, share in zip(ends[1:], shares, strict=True)]

@@ -94,11 +94,6 @@ _ERROR: Final = Fraction(1, 10**40)
 _MOST_NOISE: Final = Fraction(10**9)
 _SHARES: Final = 32
 _LENGTHS: Final = 60
-# How much better than a composition of all steps an estimate has to be.
-_WORTH: Final = 0.99
-_USUAL_DELTA: Final = 1e-5
-# Binomial chances are rounded down by more than what floats lose.
-_CHANCE_LESS: Final = 1.0 - 1e-6
 _GRID: Final = 2**80
 
 
@@ -125,13 +120,13 @@ class SampledIterates:
     across: Fraction | None
 
     def split(self) -> Split:
-        """Return how to account for the steps, chosen by an estimate."""
+        """Return how to account for the steps: all alike unless an estimate is 1% better."""
         whole = Split(self.steps, 0, Fraction(1), None)
         if self.steps == 1:
             return whole
         after, shifted, share = self._tried()
         value, place = self._cheapest(after, shifted, share)
-        if not value < _WORTH * self.steps * float(self._clt(np.array(1.0))):
+        if not value < 0.99 * self.steps * float(self._clt(np.array(1.0))):
             return whole
         n, m = int(after[place]), int(shifted[place])
         w = Fraction(int(share[place] * _SHARES), _SHARES)
@@ -213,7 +208,8 @@ class SampledIterates:
         around = np.arange(-4.0, 9.0)[:, None] * np.sqrt(mean * (1.0 - float(self.rate)))
         hits = np.clip(np.rint(mean + around), 1, last).astype(np.int64)
         last = np.broadcast_to(last, hits.shape)
-        chance = betainc(hits, last - hits + 1.0, float(self.rate)) * _CHANCE_LESS
+        # Rounded down by more than what floats lose.
+        chance = betainc(hits, last - hits + 1.0, float(self.rate)) * (1.0 - 1e-6)
         mu = hits * self.change * self._kept(last.astype(np.float64))
         place = np.argmax(_epsilon(chance, mu))
         exact = Fraction(math.floor(float(chance.flat[place]) * _GRID), _GRID)
@@ -241,7 +237,7 @@ class SampledIterates:
 
 
 def _epsilon(chance: Array, mu: Array) -> Array:
-    """Return epsilon at a usual delta of samples of Gaussians, an estimate."""
+    """Return epsilon at a usual delta, 1e-5, of samples of Gaussians, an estimate."""
     from scipy.special import ndtr
 
     low, high = np.zeros(chance.shape), np.full(chance.shape, 500.0)
@@ -249,7 +245,7 @@ def _epsilon(chance: Array, mu: Array) -> Array:
         middle = 0.5 * (low + high)
         inner = np.log1p(np.expm1(middle) / chance)
         tail = ndtr(0.5 * mu - inner / mu) - np.exp(inner) * ndtr(-0.5 * mu - inner / mu)
-        above = chance * tail > _USUAL_DELTA
+        above = chance * tail > 1e-5
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     return low
 
@@ -345,8 +341,6 @@ def _attained(
 _LEAST: Final = Fraction(1, 10**90)
 # Noise for which the mixture of two Gaussians is in the reach of floats.
 _REACH: Final = (1e-90, 1e90)
-# More contamination than this leaves next to nothing.
-_MOST_CONTAMINATED: Final = 0.25
 
 
 @dominating_pair.register
@@ -395,7 +389,8 @@ def _attained_by_data(
     if isinstance(inner, RandomAllocation):
         least, together = alone.attained, above.attained
         some_empty = math.nextafter(float(inner.steps * lonely), math.inf)
-        if not isinstance(together, AllocationLoss) or some_empty > _MOST_CONTAMINATED:
+        # More contamination leaves next to nothing.
+        if not isinstance(together, AllocationLoss) or some_empty > 0.25:
             return least
         found = ContaminatedLoss(together, some_empty)
         return found if least is None else costliest([found, least])

@@ -33,13 +33,6 @@ from hockeystick.privacy_loss.sampling.sampled_gaussian import FARTHEST, Sampled
 # The number of nodes for the levels of one cell; a rule of n is exact up to degree 2n - 1.
 _NODES: Final = 12
 _DEGREES: Final = 2 * _NODES
-_FEW_NODES: Final = 3
-# The width of a cell in ln mu: at first, for estimates, and for uniform minorants.
-_WIDEST: Final = 0.7
-_ESTIMATE_STEP: Final = 0.35
-_THIN: Final = 0.06
-# Half of the narrowest cell.
-_NARROWEST: Final = 0.02
 
 
 @dataclass(frozen=True)
@@ -127,19 +120,19 @@ class Levels:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The cells to begin with."""
-        return self._even_cells(_WIDEST, _NODES)
+        return self._even_cells(0.7, _NODES)
 
     @cached_property
     def estimate_nodes(self) -> tuple[tuple[float, ...], Array]:
         """Noise multipliers and weights that stand for all where nothing is proven."""
-        cells = self._even_cells(_ESTIMATE_STEP, _FEW_NODES)
+        cells = self._even_cells(0.35, 3)
         noise = tuple(one for cell in cells for one in cell.noise)
         return noise, np.concatenate([cell.weights for cell in cells])
 
     @cached_property
     def bins(self) -> tuple[Bin, ...]:
-        """Narrow bins that hold all levels."""
-        ends = noise_levels.cell_ends(self.points, _THIN).tolist()
+        """Narrow bins that hold all levels, for uniform minorants."""
+        ends = noise_levels.cell_ends(self.points, 0.06).tolist()
         return tuple(
             Bin(end - start, float(self.noise[start]), float(self.noise[end - 1]))
             for start, end in pairwise([0, *ends])
@@ -190,7 +183,7 @@ def _cell_of(start: int, points: Array, nodes: int) -> Cell:
     low, high = float(points[0]), float(points[-1])
     centre = 0.5 * (low + high)
     # A little wider than the points; a range next to nothing would only magnify round-off.
-    half = max(0.5 * (high - low) * (1.0 + 1e-9), _NARROWEST)
+    half = max(0.5 * (high - low) * (1.0 + 1e-9), 0.02)
     diagonal, beside, used = noise_levels.recurrence(points, centre, half, nodes)
     off = np.sqrt(beside[1:used])
     places, vectors = np.linalg.eigh(np.diag(diagonal[:used]) + np.diag(off, 1) + np.diag(off, -1))
@@ -207,16 +200,9 @@ _WIDEST_ANGLE: Final = 1.4
 _FARTHEST_FROM_ONE: Final = 0.9
 # A cell that errs by more than its share of this is halved.
 _FINE: Final = 1e-9
-# Cells of so few runs are not halved; more runs than these are not taken one by one.
-_SMALL: Final = 24
-_MOST_SINGLE: Final = 3000
 # How many heights errors are evaluated at, until ln M has decreased by this.
 _HEIGHTS: Final = 12
 _FALLEN: Final = 18.0
-# A sequence of more runs is not expanded.
-_MOST_EXPANDED: Final = 400
-# How far K may be off where it only bounds what is far away.
-_ROUGH: Final = 1e-3
 # How far below the composition's M, as a logarithm, a bound of one run's M may be.
 _SURE: Final = -14.0
 # ln 3, and a little: what is only known to be smaller than something lies within that of it.
@@ -255,7 +241,7 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     @property
     def expanded(self) -> tuple[tuple[AnalyticLoss, int], ...]:
-        return self.runs if self.levels.runs <= _MOST_EXPANDED else ((self, 1),)
+        return self.runs if self.levels.runs <= 400 else ((self, 1),)
 
     @property
     def attained(self) -> SampledGaussianLoss:
@@ -322,7 +308,7 @@ class GaussianSequenceLoss(AnalyticLoss):
         """Return nodes that stand for all levels on a line, None for too many.
 
         Cells are halved until each errs by no more than its share; small ones, and those of runs
-        that cost much, are taken run by run.
+        that cost much, are taken run by run, if these are not too many.
         """
         open_, done = list(self.levels.cells), []
         single: tuple[float, ...] = ()
@@ -331,11 +317,11 @@ class GaussianSequenceLoss(AnalyticLoss):
             bounds = _bounds_around(self, cell, needs.c)
             if needs.met(bounds, cell.runs / self.levels.runs):
                 done.append((cell, bounds))
-            elif cell.runs <= _SMALL or needs.out_of_reach(self._least_excess(cell, needs.c)):
+            elif cell.runs <= 24 or needs.out_of_reach(self._least_excess(cell, needs.c)):
                 single += self.levels.one_by_one(cell)
             else:
                 open_.extend(self.levels.halves(cell))
-            if len(single) > _MOST_SINGLE:
+            if len(single) > 3000:
                 return None
         return Nodes(tuple(done), single)
 
@@ -460,7 +446,7 @@ class SequenceRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         if count == 1:
-            known = self.loss.cgf_bounds(c, _ROUGH)
+            known = self.loss.cgf_bounds(c, 1e-3)  # it only bounds what is far away
             return ContourValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
         decay = self.loss.decay(c)
         nodes = self.loss.nodes(_needs_along(decay, c, step * (count - 1)))

@@ -60,14 +60,6 @@ from hockeystick.tradeoffs import (
 _FAR: Final = 12.0
 # Edge and width of a window that is not there.
 NOWHERE: Final = (math.inf, 1.0)
-# A window that is everywhere 1.
-_EVERYWHERE: Final = (-1e9, 1e6)
-# The steps for which the weights' own sum is bounded.
-_WIDEST_STEP: Final = 3.0
-_MOST_NODES: Final = 200_000.0
-# What is so many widths above a window counts unless ln of its share is further below 0.
-_WIDTHS: Final = 9.0
-_NEGLIGIBLE: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +116,13 @@ class SampledGaussianTailSplit:
         Infinite where the window no longer cuts off the largest losses.
         """
         found = self.below.cgf_estimate(c)
-        counts = self._log_above(c) > found.value - _NEGLIGIBLE
+        counts = self._log_above(c) > found.value - 3.0
         return CGFEstimate(math.inf, math.inf, 0.0) if counts else found
 
     def _log_above(self, c: float) -> float:
         edge, width, mu = self.below.edge, self.below.width, self.loss.mu
         above = (c * mu - edge) / (1.0 + 1.0 / (width * width))
-        if above <= _WIDTHS * width:
+        if above <= 9.0 * width:
             return -math.inf
         u = edge + above
         log_size = c * sampled_gaussian.log_ratio(self.loss.p, mu, u)
@@ -141,10 +133,12 @@ class SampledGaussianTailSplit:
         pull = w * self.loss.mu
         capped = window[0] + window[1] * (window[1] * pull + _FAR)
         low, high = -_FAR, max(min(pull + _FAR, capped), 1.0)
+        everywhere = (-1e9, 1e6)
         step, log_error = jumps.widest_window_step(
-            *pair, w, 0.0, *_EVERYWHERE, *window, low, high, log_tolerance
+            *pair, w, 0.0, *everywhere, *window, low, high, log_tolerance
         )
-        if not high - low < _MOST_NODES * step or step > _WIDEST_STEP:
+        # Up to such a step the weights' own sum is bounded.
+        if not high - low < 200_000.0 * step or step > 3.0:
             return math.inf
         log_rest = jumps.log_nodes_left_out(*pair, w, *window, low, high, step)
         value, error = self._bulk_part(c, step, low, high)
@@ -246,17 +240,10 @@ class TailTrapezoid:
 # Relative accuracy of proven cumulants, as a logarithm: where digits count, and elsewhere.
 _SHARP: Final = -38.0
 _SURE: Final = -14.0
-# The step of the unproven cumulants, in widths of the window.
-_ROUGH_STEP: Final = 0.75
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
-_FARTHEST: Final = 1e9
 # Width of the window above the bulk, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
-_NEAR_SAMPLED_GAUSSIAN_MOST_NODES: Final = 400_000
-# A uniform minorant of the near outputs ends this many widths below the edge.
-_KEPT: Final = 2.0
-_KEPT_SHARE: Final = 0.977
 
 
 @final
@@ -301,11 +288,11 @@ class NearSampledGaussianLoss(SampledGaussian, NearLoss):
     supremum: ClassVar[float] = math.inf
 
     def quadrature_available(self, c: float) -> bool:
-        return c <= _FARTHEST
+        return c <= 1e9
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         # It resolves the window and the tilted density.
-        step = min(0.5, 0.75 / self.mu, _ROUGH_STEP * self.width)
+        step = min(0.5, 0.75 / self.mu, 0.75 * self.width)
         shift, value, slope, curvature = near_outputs.near_cumulant_sums(
             self.p, self.mu, self.removing, c, self.edge, self.width, step
         )
@@ -322,12 +309,13 @@ class NearSampledGaussianLoss(SampledGaussian, NearLoss):
         return Ball(float(real[0]), float(error[0]))
 
     def decay(self, c: float) -> moments.MinorantDecay:
-        norm, end = self.cgf_bounds(c), self.edge - _KEPT * self.width
+        # Two widths below the edge the window is at most ``Phi(-2)``.
+        norm, end = self.cgf_bounds(c), self.edge - 2.0 * self.width
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         width, mass, _ = uniform_minorant.level_sets(
             self.p, self.mu, self.power(c), False, upper, error, end
         )
-        return moments.MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
+        return moments.MinorantDecay(width, 0.977 * mass, math.inf)
 
     @property
     def window(self) -> tuple[float, float]:
@@ -342,7 +330,7 @@ class NearSampledGaussianLoss(SampledGaussian, NearLoss):
         step, log_error = near_outputs.widest_near_step(
             p, mu, w, modulus, y_high, edge, width, low, high, log_tolerance
         )
-        if not 0.0 < step <= width or high - low > _NEAR_SAMPLED_GAUSSIAN_MOST_NODES * step:
+        if not 0.0 < step <= width or high - low > 400_000 * step:
             return None
         first = math.floor(low / step)
         count = math.ceil(high / step) - first + 1
@@ -427,8 +415,6 @@ def edge_at(threshold: float, p: float, mu: float) -> float:
     return math.log1p(math.expm1(threshold) / p) / mu + 0.5 * mu
 
 
-_NEAR_WINDOW: Final = 0.06
-_WIDEST_WINDOW: Final = 0.1
 # Beyond this c only the convex bound of M is used.
 FARTHEST: Final = 1e8
 
@@ -595,7 +581,7 @@ class SampledGaussianLoss(SampledGaussian, DensityLoss, ProfiledLoss):
             return None
         edge = edge_at(threshold, self.p, self.mu)
         narrow = math.sqrt(max(-math.log(threshold), 1.0) * threshold / steepness)
-        width = min(min(_NEAR_WINDOW, narrow) / self.mu, _WIDEST_WINDOW)
+        width = min(min(0.06, narrow) / self.mu, 0.1)
         return NearSampledGaussianLoss(self.rate, self.noise_multiplier, self.removing, edge, width)
 
 

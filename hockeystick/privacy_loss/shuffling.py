@@ -81,10 +81,6 @@ CELLS: Final = 5000
 # by a factor.
 _DEVIATIONS: Final = 40.0
 _GROWTH: Final = 1.02
-# The number of terms at which neighbouring t are added up, and the least and largest number of t.
-_WORK: Final = 6e5
-_FEWEST_BLOCKS: Final = 60
-_MOST_BLOCKS: Final = 4000
 # A bound of the omitted mass, for n - 1 <= 10^9: counts far from the modes; and far sums of R
 # values, up to 10^-135 of the whole, at most ``1 + e^eps`` times as likely under P or Q.
 _OMITTED_MASS: Final = 1e-126
@@ -161,7 +157,8 @@ def block_starts(total: int, size: int) -> NDArray[np.int64]:
 
 def _merged_totals(weights: ReportWeights) -> ReportWeights:
     center = float(weights.totals @ weights.difference / weights.difference.sum())
-    blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
+    # So that there are about 6e5 terms.
+    blocks = int(min(max(6e5 / math.sqrt(center), 60), 4000))
     size = -(-weights.totals.size // (2 * blocks))
     if size == 1:
         return weights
@@ -271,11 +268,6 @@ def _merged_cells(loss: StrongerClonesLoss, weights: ReportWeights, deviation: f
     return Atoms(less, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
 
 
-# The most ranges of the number of others who hold a datum, and of these times the deviation of Z.
-_RANGES: Final = 200
-_RANGES_WORK: Final = 2e5
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class BinaryReportsLoss(ReportsLoss):
@@ -291,7 +283,8 @@ class BinaryReportsLoss(ReportsLoss):
         edges = _far_edges(self.epsilon, *_edges(self.epsilon, step, 0.0))
         k = np.concatenate(([1.0], np.exp(edges[edges > 0.0]), [odds]))
         deviation = math.sqrt(self.users * odds) / (1.0 + odds)
-        ranges = int(min(max(_RANGES_WORK / deviation, 32.0), _RANGES, self.users))
+        # Of the number of others who hold a datum; each takes about as long as the deviation.
+        ranges = int(min(max(2e5 / deviation, 32.0), 200, self.users))
         starts = np.arange(ranges + 1) * self.users // ranges
         delta = np.zeros(k.size)
         for start, end in pairwise(starts.tolist()):
@@ -342,9 +335,6 @@ _ADDED: Final = 1e-4
 _FINEST: Final = 0.3
 _NEAR: Final = 5.0
 _GRID_GROWTH: Final = 1.3
-# The number of terms at which neighbouring s are added up, and the fewest blocks of them.
-_BLANKET_WORK: Final = 1e6
-_FEWEST_BLANKET_BLOCKS: Final = 16
 # Weights below this are omitted.
 _RAREST: Final = 1e-136
 
@@ -442,7 +432,8 @@ def _weights(loss: BlanketLoss) -> ReportWeights:
 
 
 def _starts(s: Array, points: int) -> NDArray[np.int64]:
-    blocks = max(_BLANKET_WORK / (math.sqrt(float(s.mean())) * points), _FEWEST_BLANKET_BLOCKS)
+    # So that there are about 1e6 terms.
+    blocks = max(1e6 / (math.sqrt(float(s.mean())) * points), 16)
     size = -(-s.size // int(2.0 * min(blocks, s.size)))
     return np.arange(s.size) if size == 1 else block_starts(s.size, size)
 

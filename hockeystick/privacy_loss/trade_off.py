@@ -34,14 +34,7 @@ from hockeystick.tradeoffs import (
 from hockeystick.tradeoffs.profiles.profile import Array, epsilon_interval
 
 _CELLS: Final = 2048
-# The largest exponent on one cell, and the largest supremum for which K is bounded.
-_LARGEST_CELL_EXPONENT: Final = 500.0
-_LARGEST: Final = 1e9
 _LARGEST_EPSILON: Final = 1e300
-# The other direction has the weight e^-(c+1)eps, and is bounded by a constant beyond this.
-_OTHER_RANGE: Final = 40.0
-# Relative step of the numerical derivatives, which are estimates.
-_STEP: Final = 1e-4
 
 
 @final
@@ -63,10 +56,11 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     @property
     def largest_order(self) -> float:
-        """The largest c of the grid; 0 where the loss is not proven to be bounded."""
-        if not self.is_bounded or self.supremum > _LARGEST:
+        """The largest c of the grid; 0 where the loss is not proven to be bounded, or is large."""
+        if not self.is_bounded or self.supremum > 1e9:
             return 0.0
-        return _LARGEST_CELL_EXPONENT * _CELLS / self.supremum if self.supremum > 0.0 else math.inf
+        # The exponent on one cell is at most 500.
+        return 500.0 * _CELLS / self.supremum if self.supremum > 0.0 else math.inf
 
     @property
     def attained(self) -> ProfileLoss:
@@ -124,11 +118,12 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         return of_ends(-ProfileLoss(self.other, self.profile).supremum, self.supremum)
 
     def estimate(self, c: float) -> CGFEstimate:
-        return self.by_differences(c, _STEP)
+        return self.by_differences(c, 1e-4)
 
     @cached_property
     def _tables(self) -> tuple[_ProfileTable, _ProfileTable]:
-        reach = min(self.other.supremum, max(_OTHER_RANGE, self.supremum)) or self.supremum
+        # The other direction has the weight e^-(c+1)eps, and is bounded by a constant beyond 40.
+        reach = min(self.other.supremum, max(40.0, self.supremum)) or self.supremum
         return _ProfileTable.of(self.profile, self.supremum), _ProfileTable.of(self.other, reach)
 
 

@@ -31,14 +31,8 @@ from hockeystick.privacy_loss.core.cell_loss import CellLoss
 # Shorter lines, and fewer terms, are summed one by one.
 _SHORT: Final = 64
 _FEW_TERMS: Final = 50_000
-# What a node and a point of a long line take, in terms of a short line's sum.
-_PER_NODE: Final = 30
-_PER_POINT: Final = 200
 # ln of what the Taylor series leaves out at most, relative to a term.
 _REST: Final = -39.0
-# Second-order errors, and the bound's own round-off.
-_SECOND_ORDER: Final = 1.1
-_UNDERFLOW: Final = 1e-250
 
 
 def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourValues:
@@ -90,8 +84,9 @@ def mgf_line(
     error = bound[0] + share * (bound[1] + share * bound[2])
     error += modulus * (bound[3] + modulus * bound[4])
     error += np.minimum(bound[5] + modulus * bound[6], modulus * modulus * bound[7])
-    underflow = _UNDERFLOW if log_weight.min() < -700.0 else 0.0
-    return real, imag, _SECOND_ORDER * error + underflow
+    underflow = 1e-250 if log_weight.min() < -700.0 else 0.0
+    # Second-order errors, and the bound's own round-off.
+    return real, imag, 1.1 * error + underflow
 
 
 def tilted_line(
@@ -121,7 +116,7 @@ def tilted_line(
 
 def equivalent_terms(nodes: int, count: int) -> int:
     """Return how many terms of a short line's sum take as long as a line of so many points."""
-    return min(nodes * count, _PER_NODE * nodes + _PER_POINT * count)
+    return min(nodes * count, 30 * nodes + 200 * count)
 
 
 def _order(farthest: float) -> int:
@@ -147,8 +142,6 @@ _LARGEST_EXPONENT: Final = 1e12
 # The logarithm of the relative accuracy of M.
 _LOG_PRECISION: Final = -38.0
 _DIGITS: Final = 30
-# Guard bits of a sum over atoms.
-_GUARD: Final = 40
 
 
 _Loss = TypeVar("_Loss")
@@ -204,7 +197,6 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
         return -math.inf
 
     def cgf_upper(self, c: float) -> float:
-        """Return an upper bound of K for any c: c times the largest loss."""
         return c * self.supremum
 
     @property
@@ -336,7 +328,7 @@ class FewAtoms(AtomicLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon."""
-        with mp.extraprec(_GUARD):
+        with mp.extraprec(40):
             value = atomic_delta(self.exact_atoms(perturbation), epsilon)
         return +value
 

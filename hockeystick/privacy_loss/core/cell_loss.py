@@ -134,7 +134,6 @@ class CellLoss(PrivacyLoss):
         return lowest((by_ends, of_gaussian(self.dominating_mu_squared)))
 
     def cumulants(self) -> Cumulants | None:
-        """Return the cumulants, with some 6 digits."""
         return of_signed_parts(*signed_parts(self))
 
     def moment_bounds(self) -> MomentBounds | None:

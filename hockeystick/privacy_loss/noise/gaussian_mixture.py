@@ -190,8 +190,6 @@ class _OddCurve(NamedTuple):
 
 
 _GAUSSIAN_MIXTURE_STEPS: Final = 60
-# The chi-square divergence is infinite for floats beyond this distance.
-_LARGEST_ROOT: Final = 26.0
 _REACH: Final = (1e-100, 1e100)
 # Components whose logarithm is this far below that of the nearest one do not count.
 _NEGLIGIBLE: Final = 50.0
@@ -214,8 +212,8 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
     def clt_mu_squared(self) -> float:
         """Return the chi-square divergence ``sum_jk w_j w_k exp(m_j m_k) - 1``."""
         pairs = list(zip(map(float, self.distances), map(float, self.weights), strict=True))
-        if pairs[-1][0] > _LARGEST_ROOT:
-            return math.inf
+        if pairs[-1][0] > 26.0:
+            return math.inf  # for floats
         return math.fsum(v * w * math.expm1(m * n) for m, v in pairs for n, w in pairs)
 
     @property

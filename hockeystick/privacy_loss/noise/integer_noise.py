@@ -53,8 +53,6 @@ _DUAL: Final = 0.16
 _TERMS: Final = 32
 # Beyond this exponent a term is below any float.
 _UNDERFLOW: Final = 745.0
-# Multiples of sigma beyond which only a bound of the tail, below all floats, is taken.
-_FAR: Final = 1e9
 
 
 class _ShiftedNoise(ProfiledLoss):
@@ -115,7 +113,7 @@ class _ShiftedNoise(ProfiledLoss):
         ``T(k) <= e^(-k^2 / (2 sigma^2))``, far out it is at most ``e^(-(eps sigma / D)^2 / 4)``.
         """
         reach = abs(epsilon) * self.sigma / self.sensitivity
-        if reach > _FAR:
+        if reach > 1e9:
             tail = mp.exp(-reach * reach / 4) if perturbation > 0 else mp.zero
             return tail if epsilon > 0 else 1 - mp.exp(epsilon) * (1 - tail)
         sigma = decimal(self.sigma)
@@ -303,9 +301,6 @@ def _(loss: WideDiscreteGaussianLoss, rate: float | Fraction, removing: bool) ->
     )
 
 
-_DIGITS: Final = 40
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceLoss(AtomicLoss):
@@ -374,7 +369,7 @@ def _divergence(scale: float, sensitivity: int) -> float:
     slope = 1 / decimal(scale)
     # What cancels is of the size of D next to D^2/b.
     lost = max(0, math.ceil(-math.log10(slope))) if slope < 1 else 0
-    with working_digits(_DIGITS + lost):
+    with working_digits(40 + lost):
         h = as_mpf(slope)
         fallen = 2 * mp.exp(-h) * mp.expm1(-sensitivity * h) / mp.expm1(-2 * h)
         return outward(float(h * (sensitivity - fallen)))
@@ -399,8 +394,6 @@ def _(mechanism: DiscreteLaplace) -> DominatingPair:
     return both(DiscreteLaplaceLoss(scale, sensitivity))
 
 
-# Bits of a ratio.
-_BITS: Final = 128
 # Bits after the point of a falling step, so that a float as small as 2^-60 is kept exactly.
 _STEP_BITS: Final = 120
 _SMALLEST: Final = 1e-300
@@ -508,25 +501,21 @@ def _steps(variance: float, count: int) -> list[float]:
     ``ln(1 - x)`` of the exactly rounded ``x = 1 - r`` where r is above 1/2, where it moves by at
     most 1.5 times as much as x; the C library's logarithms are within 2 ulp.
     """
-    values, bits = bessel_ratios(decimal(variance), count, _BITS)
+    values, bits = bessel_ratios(decimal(variance), count, 128)
     one = 1 << bits
     return [-math.log1p(-((one - r) / one)) if 2 * r > one else -math.log(r / one) for r in values]
 
 
 @lru_cache(maxsize=64)
-def _reach_of_skellam(variance: float) -> int:
+def _reach_of_skellam(v: float) -> int:
     """Return the k beyond which the noise has less than ``exp(LOG_LEAST_MASS)`` in both tails.
 
     By Chernoff ``P[y >= k] <= exp(-(k asinh(k/v) - k^2 / (sqrt(k^2 + v^2) + v)))``.
     """
-    k = 1.0 + math.floor(math.sqrt(-2.0 * LOG_LEAST_MASS * variance))
-    while _log_tail(k, variance) < 2.0 - LOG_LEAST_MASS:
+    k = 1.0 + math.floor(math.sqrt(-2.0 * LOG_LEAST_MASS * v))
+    while k * math.asinh(k / v) - k / (math.hypot(1.0, v / k) + v / k) < 2.0 - LOG_LEAST_MASS:
         k += max(1.0, k // 256)
     return int(k) - 1
-
-
-def _log_tail(k: float, variance: float) -> float:
-    return k * math.asinh(k / variance) - k / (math.hypot(1.0, variance / k) + variance / k)
 
 
 def _log_norm_of_skellam(fall: Array) -> tuple[float, float]:

@@ -70,9 +70,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
 _DIGITS: Final = 40
 # The sum's error, and what its ends leave out, is below exp of minus this, relative to M - 1.
 _DEPTH: Final = 45.0
-# The largest height of a line, where cos(2d) = 1/2.
-_HIGHEST: Final = math.pi / 6.0
-_MOST_NODES: Final = 2**17
 # Nodes up to this one are exact multiples of the step.
 _LAST: Final = 2**26
 # Beyond this exponent M is next to M - 1.
@@ -136,7 +133,7 @@ def _sum(rho: float, width: float, c: float) -> _Sum | None:
     reach = math.asinh(math.sqrt(1.2 * depth / (q * shape.bend)))
     first = max(1, math.ceil((shape.top - reach) / step))
     last = math.ceil((shape.top + reach) / step)
-    if last - first > _MOST_NODES or last > _LAST:
+    if last - first > 2**17 or last > _LAST:
         return None
     u = step * np.arange(first, last + 1, dtype=np.float64)
     loss, mean, mean_error, log_term, error = _terms(curve, u, c)
@@ -162,7 +159,8 @@ def _step(q: float, c: float, depth: float) -> tuple[float, float]:
     The error is at most ``2 (M(c) N + N') / (e^(2 pi d/h) - 1)``, N and N' the factors on the lines
     at c and at 0.
     """
-    height = min(_HIGHEST, math.sqrt(depth / (q + 0.5 * c)))
+    # At the largest height cos(2d) is 1/2.
+    height = min(math.pi / 6.0, math.sqrt(depth / (q + 0.5 * c)))
     grown = q * math.sin(height) ** 2 - c * math.log(math.cos(height))
     grown -= 0.5 * math.log(math.cos(2.0 * height) - 4.0 * ULP)
     mantissa, exponent = math.frexp(2.0 * math.pi * height / (depth + grown + 4.0))

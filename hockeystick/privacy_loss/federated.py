@@ -79,8 +79,6 @@ def summed_runs(loss: PrivacyLoss, count: int) -> CellLoss | None:
 
 # A rate below this is rounded up to it, and nothing is said of what is attained.
 _LEAST_RATE: Final = 1e-300
-# An order so small that any loss with divergences has a finite one there.
-_SMALL_ORDER: Final = 1e-9
 
 
 @final
@@ -167,7 +165,8 @@ def _together(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
     ((first, count), *more) = terms
     if not more and count == 1 and isinstance(first, CellLoss) and rate > _LEAST_RATE:
         return observed_mixture([(1 - rate, None), (rate, first)])
-    if total(terms, _SMALL_ORDER).value == math.inf:
+    # Any loss with divergences has a finite one at so small an order.
+    if total(terms, 1e-9).value == math.inf:
         return UnknownLoss()
     return RevealedRoundLoss(terms, rate, _below(terms, rate))
 

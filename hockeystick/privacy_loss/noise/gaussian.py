@@ -128,7 +128,7 @@ class GaussianLoss(GaussianNoiseLoss, UnboundedLoss, DensityLoss, AnalyticLoss, 
         return self
 
     def exponent(self, y: float) -> float:
-        """Return ``mu^2 y^2 / 2``, rounded down, or any that is as good as infinite."""
+        """Return ``mu^2 y^2 / 2``, rounded down; of a large one, what is as good as infinite."""
         return 0.5 * min(self.mu * y, 1e100) ** 2 * (1.0 - 16.0 * ULP)
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:

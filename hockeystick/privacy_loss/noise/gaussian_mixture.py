@@ -213,7 +213,7 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
         """Return the chi-square divergence ``sum_jk w_j w_k exp(m_j m_k) - 1``."""
         pairs = list(zip(map(float, self.distances), map(float, self.weights), strict=True))
         if pairs[-1][0] > 26.0:
-            return math.inf  # for floats
+            return math.inf  # beyond floats
         return math.fsum(v * w * math.expm1(m * n) for m, v in pairs for n, w in pairs)
 
     @property

@@ -82,8 +82,11 @@ Why rows are wider than 1 %:
 - above threshold, sparse vector: the upper end gives the threshold's noise away at each query
 - zCDP and RDP releases: what many of them, each within its divergences, attain is not known
 - shuffled reports: all that the upper end knows is epsilon and the total variation of a report
-- shuffled batches: that they cost less than their noise alone is not proven where each is chosen
-  by those before it; the lower end is the largest sum of a batch (Chua et al. 2024)
+- shuffled batches: that they cost less than noise alone is not proven where outcomes choose them
+
+Slower than a second are the first cell, which loads libraries; what earlier outcomes choose, by a
+recursion over runs; samples with replacement, with a Gaussian for each number of draws of an
+example, on eight lattices; and random allocation, whose loss has to be put on a lattice first.
 
 Why answers are refused:
 

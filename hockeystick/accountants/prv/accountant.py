@@ -230,7 +230,8 @@ class PRV(DirectedAccountant):
         if closed == math.inf and not _all_cells(terms):
             closed = self._bound(terms, lambda bound: bound.epsilon_of(terms, delta))
         if closed == math.inf or _may_be_less(terms):
-            return _sharpened(terms, lambda some: self._epsilon_of(some, delta, closed))
+            found = _sharpened(terms, lambda some: self._epsilon_of(some, delta, closed))
+            return _raised(found, lambda: least_epsilon(terms, delta))
         lattice = self._epsilon_of(_attained_cells(terms), delta, closed).lower
         lower = min(max(lattice, least_epsilon(terms, delta)), closed)
         return Interval(lower, closed, closed)
@@ -258,7 +259,8 @@ class PRV(DirectedAccountant):
         if closed == math.inf and not _all_cells(terms):
             closed = self._bound(terms, lambda bound: bound.delta_of(terms, epsilon))
         if closed == math.inf or _may_be_less(terms):
-            return _sharpened(terms, lambda some: self._delta_of(some, epsilon, closed))
+            found = _sharpened(terms, lambda some: self._delta_of(some, epsilon, closed))
+            return _raised(found, lambda: least_delta(terms, epsilon))
         lattice = self._delta_of(_attained_cells(terms), epsilon, closed).lower
         lower = min(max(lattice, least_delta(terms, epsilon)), closed)
         return Interval(lower, 0.5 * (lower + closed), closed)
@@ -378,6 +380,13 @@ def _sharpened(terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
     joined = ((adaptive_loss(loss, count), loss, count) for loss, count in above)
     upper = ask(tuple((one, 1) if one else (loss, count) for one, loss, count in joined)).upper
     return Interval(min(ask(known).lower, upper), upper, upper)
+
+
+def _raised(found: Interval, least: Callable[[], float]) -> Interval:
+    """Return an interval, if wide with a lower end that parts of the plan may raise."""
+    if found.relative_width <= _WIDE:
+        return found
+    return found.within(Interval(min(least(), found.upper), found.upper, found.upper))
 
 
 def _within_bounds(found: Interval | None, most: float, bound: Callable[[], Interval]) -> Interval:

@@ -144,7 +144,7 @@ def examples_of(dataset: Any) -> int:
     """Return the number of examples, each at one place; or raise."""
     kind = type(dataset).__name__
     places = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
-    refuse("dataset", (not places, kind, "one with places, as loader.dataset has"))
+    refuse("dataset", (not places, kind, "one with a length and places, as loader.dataset"))
     once = "one with each example at one place: copies of one are clipped one by one"
     refuse("dataset", (_repeats(dataset), f"{kind} with a part twice", once))
     return len(dataset)

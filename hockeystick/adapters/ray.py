@@ -55,6 +55,7 @@ class RayExecutor(Executor):
         self._ended = False
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Have Ray run a call, and return what will have its result."""
         with self._lock:
             if self._ended:
                 raise RuntimeError("cannot schedule new futures after shutdown")

@@ -11,31 +11,9 @@ from typing import Any
 
 import pytest
 
-from hockeystick import mechanisms
+import hockeystick as hs
+from hockeystick import mechanisms as m
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms import (
-    DPSGD,
-    MECHANISMS,
-    Composed,
-    DiscreteGaussian,
-    Encoder,
-    FedSDP,
-    FixedSizeSubsampled,
-    Gaussian,
-    JointGaussian,
-    Laplace,
-    LastIterate,
-    MatrixFactorization,
-    Mechanism,
-    Parallel,
-    Plan,
-    PoissonSubsampled,
-    RandomAllocation,
-    RandomStopping,
-    ReportNoisyMax,
-    Shuffled,
-    tuning,
-)
 from hockeystick.mechanisms.base import registered
 from tests import stubs
 from tests.examples import DESCRIBED
@@ -47,22 +25,22 @@ names = pytest.mark.parametrize("mechanism", DESCRIBED, ids=str)
 def test_the_registry_names_every_concrete_mechanism_by_its_own_name() -> None:
     exported = {
         name: item
-        for name in mechanisms.__all__
-        if isinstance(item := getattr(mechanisms, name), type)
-        and issubclass(item, Mechanism)
-        and item not in (Mechanism, Plan)
+        for name in m.__all__
+        if isinstance(item := getattr(m, name), type)
+        and issubclass(item, hs.Mechanism)
+        and item not in (hs.Mechanism, m.Plan)
     }
-    assert dict(MECHANISMS) == exported
+    assert dict(m.MECHANISMS) == exported
 
 
 def test_every_concrete_mechanism_of_the_package_is_registered() -> None:
     """Whoever writes a mechanism and forgets the decorator is told here."""
     written = {
         kind.__name__
-        for kind in _descendants(Mechanism)
+        for kind in _descendants(hs.Mechanism)
         if kind.__module__.startswith("hockeystick.mechanisms.") and not inspect.isabstract(kind)
     }
-    assert written == set(MECHANISMS)
+    assert written == set(m.MECHANISMS)
 
 
 def _descendants(kind: type[Any]) -> Iterator[type[Any]]:
@@ -74,8 +52,8 @@ def _descendants(kind: type[Any]) -> Iterator[type[Any]]:
 def test_two_mechanisms_of_one_name_are_refused() -> None:
     with pytest.raises(TypeError, match=r"^hockeystick.mechanisms.noise.gaussian has a Gaussian"):
         registered(type("Gaussian", (), {}))
-    assert MECHANISMS["Gaussian"] is Gaussian
-    assert registered(Gaussian) is Gaussian
+    assert m.MECHANISMS["Gaussian"] is hs.Gaussian
+    assert registered(hs.Gaussian) is hs.Gaussian
 
 
 @pytest.mark.parametrize("package", stubs.STUBS)
@@ -104,33 +82,33 @@ CLIENTS: dict[str, Any] = {
     "clients_per_round": 2,
     "rounds": 3,
 }
-VARIANTS: tuple[Mechanism, ...] = (
-    PoissonSubsampled(Gaussian(2), 1e-6, "zero-out"),
-    PoissonSubsampled(Gaussian(1) @ Gaussian(2), 0.5),
-    PoissonSubsampled(Gaussian(1) ** 3, 0.5),
-    PoissonSubsampled(PoissonSubsampled(Gaussian(1), 0.5), 0.25),
-    PoissonSubsampled(JointGaussian((1.0, 7.2)), 0.01) ** 10,
-    Composed((Gaussian(1),) * 5),
-    (Gaussian(1) @ Gaussian(2)) ** 5,
-    Gaussian(1) @ Gaussian(2) ** 5,
-    DiscreteGaussian(1 / 3, 2),
-    ReportNoisyMax(2),
-    Shuffled(Gaussian(2), 1, "replace-one"),
-    Shuffled(Gaussian(1.5), 100, clipping="batch") ** 3,
-    FixedSizeSubsampled(Gaussian(0.5), 3, 30, "zero-out", clipped=True),
-    RandomAllocation(Gaussian(2), 1000, 3),
-    RandomStopping(DPSGD(**SIZES) @ Laplace(3.0) ** 2, tuning.Binomial(8, 0.25)),
-    RandomStopping(Gaussian(2), tuning.TruncatedNegativeBinomial(0, 0.25)),
-    RandomStopping(Gaussian(2), tuning.TruncatedNegativeBinomial(2, 0.25)),
-    MatrixFactorization(2.5, Encoder.square_root(64, participations=4, separation=16)),
-    MatrixFactorization(2.5, Encoder.square_root(64, bands=2, participations=4)),
-    MatrixFactorization(2.5, Encoder.banded_inverse([1, -0.5], 9)),
-    MatrixFactorization(2.5, Encoder.buffered_toeplitz([0.5], [0.25], 9)),
-    Parallel((Gaussian(2),) * 2 + (Laplace(1),) * 9, "hospital"),
-    LastIterate(2, 10, **CONVEX, batch_size=3, diameter=3, gradient_bound=0.5, convexity=0.25),
-    LastIterate(2, 10, **CONVEX, batch_size=3, batches="fixed-size"),
+VARIANTS: tuple[hs.Mechanism, ...] = (
+    hs.PoissonSubsampled(hs.Gaussian(2), 1e-6, "zero-out"),
+    hs.PoissonSubsampled(hs.Gaussian(1) @ hs.Gaussian(2), 0.5),
+    hs.PoissonSubsampled(hs.Gaussian(1) ** 3, 0.5),
+    hs.PoissonSubsampled(hs.PoissonSubsampled(hs.Gaussian(1), 0.5), 0.25),
+    hs.PoissonSubsampled(m.JointGaussian((1.0, 7.2)), 0.01) ** 10,
+    hs.Composed((hs.Gaussian(1),) * 5),
+    (hs.Gaussian(1) @ hs.Gaussian(2)) ** 5,
+    hs.Gaussian(1) @ hs.Gaussian(2) ** 5,
+    hs.DiscreteGaussian(1 / 3, 2),
+    m.ReportNoisyMax(2),
+    hs.Shuffled(hs.Gaussian(2), 1, "replace-one"),
+    hs.Shuffled(hs.Gaussian(1.5), 100, clipping="batch") ** 3,
+    hs.FixedSizeSubsampled(hs.Gaussian(0.5), 3, 30, "zero-out", clipped=True),
+    m.RandomAllocation(hs.Gaussian(2), 1000, 3),
+    m.RandomStopping(hs.DPSGD(**SIZES) @ hs.Laplace(3.0) ** 2, m.tuning.Binomial(8, 0.25)),
+    m.RandomStopping(hs.Gaussian(2), m.tuning.TruncatedNegativeBinomial(0, 0.25)),
+    m.RandomStopping(hs.Gaussian(2), m.tuning.TruncatedNegativeBinomial(2, 0.25)),
+    m.MatrixFactorization(2.5, m.Encoder.square_root(64, participations=4, separation=16)),
+    m.MatrixFactorization(2.5, m.Encoder.square_root(64, bands=2, participations=4)),
+    m.MatrixFactorization(2.5, m.Encoder.banded_inverse([1, -0.5], 9)),
+    m.MatrixFactorization(2.5, m.Encoder.buffered_toeplitz([0.5], [0.25], 9)),
+    hs.Parallel((hs.Gaussian(2),) * 2 + (hs.Laplace(1),) * 9, "hospital"),
+    m.LastIterate(2, 10, **CONVEX, batch_size=3, diameter=3, gradient_bound=0.5, convexity=0.25),
+    m.LastIterate(2, 10, **CONVEX, batch_size=3, batches="fixed-size"),
     *(
-        DPSGD(**SIZES, sampling=sampling, adjacency=adjacency)
+        hs.DPSGD(**SIZES, sampling=sampling, adjacency=adjacency)
         for sampling, adjacency in (
             ("poisson", "add-remove"),
             ("poisson", "replace-one"),
@@ -138,13 +116,13 @@ VARIANTS: tuple[Mechanism, ...] = (
             ("with-replacement", "replace-one"),
         )
     ),
-    DPSGD(**SIZES, clipping="batch"),
-    DPSGD(**SIZES, batch_cap=60),
-    DPSGD(**SIZES, examples_per_user=3),
-    DPSGD(**SIZES, extra=Gaussian(20.0)),
-    FedSDP(**CLIENTS, sampling="poisson"),
-    FedSDP(**CLIENTS, sampling="revealed", adjacency="zero-out"),
-    FedSDP(**(CLIENTS | {"clients_per_round": 10}), sampling="poisson"),
+    hs.DPSGD(**SIZES, clipping="batch"),
+    hs.DPSGD(**SIZES, batch_cap=60),
+    hs.DPSGD(**SIZES, examples_per_user=3),
+    hs.DPSGD(**SIZES, extra=hs.Gaussian(20.0)),
+    m.FedSDP(**CLIENTS, sampling="poisson"),
+    m.FedSDP(**CLIENTS, sampling="revealed", adjacency="zero-out"),
+    m.FedSDP(**(CLIENTS | {"clients_per_round": 10}), sampling="poisson"),
 )
 
 
@@ -163,7 +141,7 @@ def test_powers_and_products_with_something_else_are_refused(mechanism: Any) -> 
             ParameterError, match=r"^count must be an integer from 0 to 10\^15; got "
         ):
             mechanism**count
-    for other in (3, None, "Gaussian", Gaussian, 1.5):
+    for other in (3, None, "Gaussian", hs.Gaussian, 1.5):
         with pytest.raises(ParameterError, match=r"^the right side of @ must be a mechanism; "):
             mechanism @ other
         with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism; "):

@@ -133,6 +133,15 @@ REFUSED: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     (_TRAINING, "extra", ("'Gaussian'", "1.", "()", "{'mechanism': 'Gaussian'}")),
     (_TRAINING, "extra[1]", ("(hs.Gaussian(1.), 2.)",)),
     ("hs.FixedSizeSubsampled(hs.Gaussian(.5), 3, 30, clipped=_)", "clipped", ("'yes'",)),
+    ("hs.Gaussian(_)", "noise_multiplier", ("10**400",)),
+    ("n.MetricDP(_)", "epsilon", ("-1", "nan")),
+    ("n.MetricDP(1, _)", "metric", ("''", "2")),
+    ("n.MetricDP(1, origin=_)", "origin", ("'proof'",)),
+    ("n.MetricDP(1).within(_)", "radius", ("-1", "nan")),
+    ("n.MetricDP(1).group(_)", "size", ("0",)),
+    ("n.MetricDP(1).compose(_)", "other", ("hs.PureDP(1)",)),
+    ("n.metric_composition(_)", "releases", ("[]", "3", "[(hs.PureDP(1), 1)]")),
+    ("n.metric_composition([(n.MetricDP(1), _)])", "radius", ("-1",)),
     ("hs.Parallel(_)", "parts", ("()", "3")),
     ("hs.Parallel(_)", "parts[1]", ("(hs.Gaussian(1), 2)",)),
     ("hs.Parallel((hs.Gaussian(1),), _)", "split", ("''", "None", "3")),
@@ -171,9 +180,9 @@ def _calls() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("call", "name"), list(_calls()))
 def test_what_is_wrong_is_named(call: str, name: str) -> None:
-    names: dict[str, Any] = {"hs": hs, "m": hs.mechanisms, "f": hs.federated, "math": math}
+    names: dict[str, Any] = {"hs": hs, "m": hs.mechanisms, "f": hs.federated, "n": hs.notions}
     with pytest.raises(hs.errors.ParameterError) as caught:
-        eval(call, {**names, "inf": math.inf, "nan": math.nan})
+        eval(call, {**names, "math": math, "inf": math.inf, "nan": math.nan})
     assert caught.value.name == name
 
 

@@ -61,13 +61,6 @@ def test_the_delta_of_a_group_is_a_geometric_sum(notion: ApproxDP, size: int, de
     assert delta <= group.delta <= delta * (1 + 2**-51)
 
 
-def test_the_group_form_of_some_lecture_notes_is_too_small() -> None:
-    true = ApproxDP(2, 1e-6).group(2).delta
-    assert true == pytest.approx((math.exp(2) + 1) * 1e-6, rel=1e-14)
-    assert 2 * math.exp(1) * 1e-6 < true
-    assert true <= 2 * math.exp(2) * 1e-6
-
-
 @pytest.mark.parametrize(
     ("notion", "size", "group"),
     [

@@ -13,6 +13,7 @@ UNIT = Fraction(1, 2**256)
 BLT = BufferedToeplitz(scales=[0.3, 0.2, 0.01], decays=[0.25, 0.9, 0.999])
 BISR = BandedInverse.square_root(bands=4)
 MIXED = BandedInverse([1.5, -0.75, 0.3])
+WIDE = BufferedToeplitz([1.5], [0.5])
 
 
 def exact(strategy: Strategy, rounds: int) -> list[Fraction]:
@@ -85,7 +86,9 @@ def test_what_fixed_point_loses_is_bounded(strategy: Strategy) -> None:
     assert encoder.square - encoder.least_square < square / 2**200
 
 
-@pytest.mark.parametrize("strategy", [BLT, BISR, MIXED, SquareRoot(3), Toeplitz([1, 0.5, -0.25])])
+@pytest.mark.parametrize(
+    "strategy", [BLT, BISR, MIXED, WIDE, SquareRoot(3), Toeplitz([1, 0.5, -0.25])]
+)
 @pytest.mark.parametrize(("participations", "separation"), [(1, 1), (2, 3), (3, 2), (7, 1)])
 def test_sensitivities_hold_for_every_pattern(
     strategy: Strategy, participations: int, separation: int
@@ -98,13 +101,10 @@ def test_sensitivities_hold_for_every_pattern(
         assert encoder.sensitivity**2 >= true * (1 - Fraction(1, 2**51))
 
 
-def test_scales_that_sum_to_more_than_one_are_bounded() -> None:
-    strategy = BufferedToeplitz([1.5], [0.5])
-    encoder = Encoder.of(strategy, 6, participations=2, separation=2)
-    true = square_by_hand(exact(strategy, 6), 2, 2)
-    assert encoder.least_square <= true <= encoder.square
+def test_scales_that_sum_to_more_than_one_are_bounded_where_several_take_part() -> None:
+    encoder = Encoder.of(WIDE, 6, participations=2, separation=2)
     assert encoder.least_square < encoder.square
-    once = Encoder.of(strategy, 6)
+    once = Encoder.of(WIDE, 6)
     assert once.least_square == once.square
 
 

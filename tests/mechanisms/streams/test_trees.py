@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-import hockeystick as hs
-from hockeystick.mechanisms import CyclicPoisson
+from hockeystick.mechanisms import CyclicPoisson, Encoder, TreeAggregation
 from hockeystick.mechanisms.streams import sensitivity
 from hockeystick.mechanisms.streams.sensitivity import Pattern
 from tests.mechanisms.streams.test_matrix_factorization import patterns
@@ -17,13 +16,8 @@ def test_a_leaf_is_in_as_many_whole_nodes_as_the_height_says(leaves: int) -> Non
         [(level, leaf >> level) for level in range(20) if ((leaf >> level) + 1) << level <= leaves]
         for leaf in range(leaves)
     ]
-    assert (
-        max(map(len, nodes)) == len(nodes[0]) == hs.mechanisms.TreeAggregation(1.0, leaves).height
-    )
-    assert hs.mechanisms.TreeAggregation(1.0, leaves).height == math.ceil(math.log2(leaves + 1))
-
-
-Encoder = hs.mechanisms.Encoder
+    height = TreeAggregation(1.0, leaves).height
+    assert max(map(len, nodes)) == len(nodes[0]) == height == math.ceil(math.log2(leaves + 1))
 
 
 def by_hand(rounds: int, participations: int, separation: int) -> int:

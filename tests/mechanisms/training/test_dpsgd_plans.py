@@ -17,11 +17,10 @@ from hockeystick.io import load_plan
 from hockeystick.mechanisms import DPSGD
 from hockeystick.mechanisms.training.schedules import MOST_STEPS
 
-TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multiplier": 1.1}
-
 
 def tutorial(**changes: Any) -> DPSGD:
-    return DPSGD(**{**TUTORIAL, **changes})
+    fields = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multiplier": 1.1}
+    return DPSGD(**{**fields, **changes})
 
 
 def typical(name: str) -> st.SearchStrategy[float]:
@@ -78,9 +77,8 @@ def test_two_examples_in_very_many_still_make_a_partial_step() -> None:
     examples, batch_size, epochs = 10**15 - 1, 1001, 1000
     whole, left = divmod(epochs * examples, batch_size)
     assert left == 2
-    assert (
-        tutorial(examples=examples, batch_size=batch_size, epochs=epochs).total_steps == whole + 1
-    )
+    found = tutorial(examples=examples, batch_size=batch_size, epochs=epochs)
+    assert found.total_steps == whole + 1
 
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
@@ -105,11 +103,9 @@ def test_a_full_batch_holds_all_of_a_user(adjacency: str) -> None:
 
 
 def test_a_group_has_what_one_user_with_so_many_examples_costs() -> None:
-    tutorial = hs.DPSGD(noise_multiplier=2.0, rate=0.01, steps=5, extra=hs.Gaussian(9.0))
-    grown = tutorial.for_group(3)
-    assert grown == hs.DPSGD(
-        noise_multiplier=2.0, rate=0.01, steps=5, examples_per_user=3, extra=hs.Gaussian(3.0)
-    )
+    alone = plan(noise_multiplier=2.0, steps=5, extra=hs.Gaussian(9.0))
+    grown = alone.for_group(3)
+    assert grown == dataclasses.replace(alone, examples_per_user=3, extra=hs.Gaussian(3.0))
     step = hs.mechanisms.PoissonSubsampledGroup(hs.Gaussian(2.0), Fraction(1, 100), 3)
     assert grown.expanded == step**5 @ hs.Gaussian(3.0)
     with pytest.raises(hs.errors.NoGroupFormError, match="PoissonSubsampledGroup describes"):
@@ -141,10 +137,8 @@ def test_another_adjacency_is_refused_as_in_a_composition() -> None:
 
 
 def test_a_plan_file_has_it_as_a_table_or_an_array(tmp_path: Path) -> None:
-    means, counts = (
-        '{ mechanism = "Gaussian", noise_multiplier = 20 }',
-        ('{ mechanism = "Laplace", scale = 50 }'),
-    )
+    means = '{ mechanism = "Gaussian", noise_multiplier = 20 }'
+    counts = '{ mechanism = "Laplace", scale = 50 }'
     path, fields = tmp_path / "plan.toml", "rate = 0.01\nsteps = 400\nnoise_multiplier = 1.1"
     for text, extra in ((counts, COUNTS), (f"[{means}, {counts}]", MEANS @ COUNTS)):
         path.write_text(f"[dpsgd]\n{fields}\nextra = {text}\n")

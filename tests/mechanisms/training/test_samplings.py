@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 import hockeystick as hs
+from hockeystick import mechanisms as m
 from hockeystick.mechanisms import schedules
 
 SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.5}
@@ -16,8 +17,8 @@ def plan(**changes: Any) -> hs.DPSGD:
 
 
 FULL, HALF, RATE = hs.Gaussian(1.5), hs.Gaussian(0.75), Fraction(1, 20)
-CAPPED = hs.mechanisms.TruncatedPoissonSubsampled(FULL, RATE, 90, 1000)
-ALLOCATED = hs.mechanisms.RandomAllocation(FULL, 20)
+CAPPED = m.TruncatedPoissonSubsampled(FULL, RATE, 90, 1000)
+ALLOCATED = m.RandomAllocation(FULL, 20)
 ZEROED = hs.PoissonSubsampled(FULL, RATE, "zero-out")
 SHUFFLED = {"sampling": "shuffle", "adjacency": "zero-out"}
 FIXED = {"sampling": "fixed-size"}
@@ -51,7 +52,7 @@ BATCH = {"clipping": "batch"}
         ),
         (
             {"sampling": "with-replacement", "adjacency": "replace-one"},
-            hs.mechanisms.WithReplacementSubsampled(HALF, 50, 1000) ** 80,
+            m.WithReplacementSubsampled(HALF, 50, 1000) ** 80,
         ),
         (SHUFFLED, hs.Shuffled(FULL, 20, "zero-out") ** 4),
         ({**SHUFFLED, "adjacency": "replace-one"}, hs.Shuffled(FULL, 20, "replace-one") ** 4),
@@ -72,12 +73,9 @@ BATCH = {"clipping": "batch"}
             hs.Shuffled(FULL, 20, "zero-out") ** 4,
         ),
         ({"sampling": "random-allocation"}, ALLOCATED**4),
-        (
-            {**BATCH, "sampling": "random-allocation"},
-            hs.mechanisms.BatchClipped(ALLOCATED, 1000) ** 4,
-        ),
+        ({**BATCH, "sampling": "random-allocation"}, m.BatchClipped(ALLOCATED, 1000) ** 4),
         # Where the number of examples is public, the chance of company is that of so many.
-        ({**BATCH, "adjacency": "zero-out"}, hs.mechanisms.BatchClipped(ZEROED, 1000) ** 80),
+        ({**BATCH, "adjacency": "zero-out"}, m.BatchClipped(ZEROED, 1000) ** 80),
         (
             {**BATCH, **BY_RATE, "adjacency": "zero-out", "examples": None},
             hs.PoissonSubsampled(HALF, RATE, "zero-out") ** 80,

@@ -104,6 +104,8 @@ def test_a_schedule_changes_the_noise_from_round_to_round() -> None:
         for noise in (0.75, 1.5)
     ]
     assert plan.mechanism == hs.Composed(parts)
+    with pytest.raises(ParameterError, match="a value for each of 8 steps"):
+        fed_alpha_cdp(schedule=schedules.Values([1.0, 0.5]))
 
 
 @pytest.mark.parametrize("rounds", [10, 100])
@@ -120,11 +122,6 @@ def test_the_published_decays_are_the_schedules(rounds: int) -> None:
     waves = schedules.Cyclic(floor=1e-300, cycles=3).factors(rounds)
     published = [0.5 * (math.cos(math.pi * (t % period) / period) + 1) for t in times]
     assert waves.tolist() == exact(published, rel=1e-9, abs=1e-15)
-
-
-def test_a_schedule_has_a_factor_for_each_round() -> None:
-    with pytest.raises(ParameterError, match="a value for each of 8 steps"):
-        fed_alpha_cdp(schedule=schedules.Values([1.0, 0.5]))
 
 
 def test_rates_are_exact() -> None:

@@ -19,8 +19,7 @@ BUDGET = hs.ApproxDP(epsilon=1, delta=1e-5)
 
 def through_json(told: dict[str, Any]) -> dict[str, Any]:
     """Return what a program reads that knows no NaN and no infinity."""
-    read = json.loads(json.dumps(told, allow_nan=False))
-    assert isinstance(read, dict)
+    read: dict[str, Any] = json.loads(json.dumps(told, allow_nan=False))
     return read
 
 

@@ -141,17 +141,8 @@ def test_an_override_takes_the_place_of_a_value_of_the_file(write: Write) -> Non
     assert plan == hs.DPSGD(rate=0.02, steps=100, noise_multiplier=1)
 
 
-@pytest.mark.parametrize(
-    ("part", "said"),
-    [
-        ({"at": {"delta": "x"}}, "delta must be a number from 0 to 1; got 'x'"),
-        ({"at": {"delta": [1]}}, "delta must be a number from 0 to 1"),
-        ({"at": {"delta": 10**400}}, "delta must be a number from 0 to 1"),
-    ],
-)
-def test_what_an_answer_asked_at_is_refused_in_one_line(
-    write: Write, part: dict[str, Any], said: str
-) -> None:
-    whole = {"description": {"type": "Gaussian", "noise_multiplier": 1}, **part}
-    with pytest.raises(hs.errors.PlanFileError, match=said):
+@pytest.mark.parametrize("delta", ["x", [1], 10**400], ids=["text", "list", "large"])
+def test_what_an_answer_asked_at_is_refused_in_one_line(write: Write, delta: Any) -> None:
+    whole = {"description": {"type": "Gaussian", "noise_multiplier": 1}, "at": {"delta": delta}}
+    with pytest.raises(hs.errors.PlanFileError, match="delta must be a number from 0 to 1"):
         load_plan(write(json.dumps(whole)))

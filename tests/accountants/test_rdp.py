@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,10 +19,10 @@ from hockeystick.accountants.rdp import (
 )
 from hockeystick.numerics import Ball
 from hockeystick.numerics.multiprecision import mp, mpf
-from hockeystick.privacy_loss import ConcentratedLoss, GaussianLoss, PrivacyLoss, Terms
+from hockeystick.privacy_loss import ConcentratedLoss, GaussianLoss, Terms
 from hockeystick.privacy_loss.bounds.moments import log_cks_factor
-from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.core.composition import sum_of_bounds
+from tests.conversions.test_directed_twins import Known
 from tests.precision.twins import sampled_gaussian_cumulant
 
 
@@ -96,20 +95,6 @@ def test_where_no_moment_is_known_nothing_is_promised() -> None:
 
 
 DRAWS = 120
-
-
-@dataclass(frozen=True)
-class Known(PrivacyLoss):
-    """A loss with one K, known to a radius."""
-
-    k: Ball
-    supremum = math.inf
-
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        return CGFEstimate(self.k.midpoint, 1.0, 1.0)
-
-    def cgf_bounds(self, c: float) -> Ball:
-        return self.k
 
 
 def drawn() -> list[tuple[Terms, mpf, float, float]]:

@@ -27,11 +27,6 @@ def sizes(seed: int, *ends: tuple[float, float]) -> Iterator[list[float]]:
         yield [float(10 ** draw.uniform(*one)) for one in ends]
 
 
-def cks(c: Any) -> Any:
-    """Return the logarithm of the factor of Canonne, Kamath and Steinke."""
-    return c * mp.log(c) - (1 + c) * mp.log(1 + c)
-
-
 # Of c, x and y in floats, and with a = 1 + c, s = x + y and d = e^-y as floats have them.
 FORMULAS: list[tuple[Callable[..., float], Callable[..., Any]]] = [
     (
@@ -44,7 +39,7 @@ FORMULAS: list[tuple[Callable[..., float], Callable[..., Any]]] = [
     ),
     (
         lambda c, x, y: t.canonne_kamath_steinke(1 + c, x, epsilon=x + y),
-        lambda c, x, y, a, s, d: mp.exp((a - 1) * (x - s) + cks(a - 1)),
+        lambda c, x, y, a, s, d: mp.exp((a - 1) * (x - s + mp.log(a - 1)) - a * mp.log(a)),
     ),
     (
         lambda c, x, y: t.balle_wang(x, epsilon=y),

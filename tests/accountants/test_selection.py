@@ -11,37 +11,32 @@ import hockeystick as hs
 from hockeystick.accountants.selection.orders import Generating, Ranked, generating
 from hockeystick.accountants.selection.pairs import FinitePair, Knots
 from hockeystick.errors import UnsupportedError
-from hockeystick.mechanisms.selection.tuning import (
-    Binomial,
-    Poisson,
-    RunCount,
-    TruncatedNegativeBinomial,
-)
+from hockeystick.mechanisms import tuning
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.profiles.profile import GaussianProfile, Profile, ProfileValues
 from tests.privacy_loss.selection.test_tuning import best_of
 
-COUNTS: tuple[RunCount, ...] = (
-    TruncatedNegativeBinomial(1.0, 0.1),
-    TruncatedNegativeBinomial(0.0, 0.05),
-    TruncatedNegativeBinomial(-0.5, 0.3),
-    TruncatedNegativeBinomial(2.5, 0.2),
-    Poisson(10.0),
-    Poisson(0.5),
-    Binomial(1, 0.3),
-    Binomial(2, 0.9),
-    Binomial(12, 0.8),
+COUNTS: tuple[tuning.RunCount, ...] = (
+    tuning.TruncatedNegativeBinomial(1.0, 0.1),
+    tuning.TruncatedNegativeBinomial(0.0, 0.05),
+    tuning.TruncatedNegativeBinomial(-0.5, 0.3),
+    tuning.TruncatedNegativeBinomial(2.5, 0.2),
+    tuning.Poisson(10.0),
+    tuning.Poisson(0.5),
+    tuning.Binomial(1, 0.3),
+    tuning.Binomial(2, 0.9),
+    tuning.Binomial(12, 0.8),
 )
 each_count = pytest.mark.parametrize("count", COUNTS, ids=str)
 
 
-def known(count: RunCount) -> Generating:
+def known(count: tuning.RunCount) -> Generating:
     found = generating(count)
     assert found is not None
     return found
 
 
-def of_the_best(count: RunCount, p: Any, q: Any, growth: float) -> float:
+def of_the_best(count: tuning.RunCount, p: Any, q: Any, growth: float) -> float:
     """H of the best of K draws, outcomes from the worst to the best."""
     with mp.workdps(30):
         best = zip(*(best_of(count, one.tolist()) for one in (p, q)), strict=True)
@@ -65,7 +60,7 @@ def finite(p: Any, q: Any) -> FinitePair:
 @each_count
 @pytest.mark.parametrize("seed", range(4))
 def test_no_order_of_a_few_outcomes_costs_more_than_the_upper_end(
-    count: RunCount, seed: int
+    count: tuning.RunCount, seed: int
 ) -> None:
     p, q = random_pair(seed, 5)
     ranked = Ranked(finite(p, q).split(1.0 / known(count).steepness, 0.3), known(count))

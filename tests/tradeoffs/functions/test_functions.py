@@ -13,12 +13,6 @@ from scipy import special
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.functions.closed_forms import LaplaceTradeOff
-from hockeystick.tradeoffs.functions.piecewise import (
-    IDENTITY,
-    ApproxTradeOff,
-    PiecewiseLinearTradeOff,
-    discrete_tradeoff,
-)
 from hockeystick.tradeoffs.functions.renyi import RenyiProfile, RenyiTradeOff
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiPoints
 
@@ -65,7 +59,7 @@ def most_power(p: list[Fraction], q: list[Fraction], alpha: Fraction) -> Fractio
 @pytest.mark.parametrize("epsilon", [0.0, 1e-8, 1.0, 20.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-5, 0.3, 1.0])
 def test_the_budget_s_function_holds_its_formula(epsilon: float, delta: float) -> None:
-    f = ApproxTradeOff(epsilon, delta)
+    f = hs.tradeoffs.ApproxTradeOff(epsilon, delta)
     lower, upper = f.bounds(PLACES)
     power = f.power(PLACES)
     with mp.workdps(340):
@@ -84,7 +78,7 @@ def test_the_budget_s_function_holds_its_formula(epsilon: float, delta: float) -
     [(math.inf, 0.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.25, 0.9), (800.0, 0.25, 0.5)],
 )
 def test_a_budget_s_function_ends_at_0(epsilon: float, delta: float, alpha: float) -> None:
-    assert ApproxTradeOff(epsilon, delta).bounds(alpha)[1] <= 1e-12
+    assert hs.tradeoffs.ApproxTradeOff(epsilon, delta).bounds(alpha)[1] <= 1e-12
 
 
 @pytest.mark.parametrize(
@@ -96,14 +90,14 @@ def test_a_profile_that_is_one_line_gives_f_to_round_off(plan: hs.Mechanism) -> 
 
 
 def test_the_envelope_is_convex_and_its_corners_are_the_points() -> None:
-    f = PiecewiseLinearTradeOff([0.5, 0.125, 0.25, 0.75], [0.25, 0.5, 0.5, 0.25])
+    f = hs.tradeoffs.PiecewiseLinearTradeOff([0.5, 0.125, 0.25, 0.75], [0.25, 0.5, 0.5, 0.25])
     assert f.corners.alphas == (0.0, 0.125, 0.5, 1.0)
     assert f.corners.betas == (1.0, 0.5, 0.25, 0.0)
     for alpha, beta in zip(f.corners.alphas, f.corners.betas, strict=True):
         lower, upper = f.bounds(alpha)
         assert lower <= beta <= upper <= lower + 1e-14
-    above = PiecewiseLinearTradeOff([0.2, 0.9, 1.0], [0.9, 0.9, 0.5])
-    assert above.corners == PiecewiseLinearTradeOff([], []).corners
+    above = hs.tradeoffs.PiecewiseLinearTradeOff([0.2, 0.9, 1.0], [0.9, 0.9, 0.5])
+    assert above.corners == hs.tradeoffs.PiecewiseLinearTradeOff([], []).corners
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -112,7 +106,7 @@ def test_discrete_outcomes_give_neyman_and_pearson_s_tests(seed: int) -> None:
     p, q = rng.dirichlet(np.full(7, 0.4)), rng.dirichlet(np.full(7, 0.4))
     p[seed % 3], q[3 + seed % 2] = 0.0, 0.0
     p, q = p / p.sum(), q / q.sum()
-    f = discrete_tradeoff(p, q)
+    f = hs.tradeoffs.discrete_tradeoff(p, q)
     exact = [Fraction(x) / sum(map(Fraction, p)) for x in p]
     other = [Fraction(x) / sum(map(Fraction, q)) for x in q]
     for alpha in np.r_[0.0, rng.random(20), 1e-9, 1 - 1e-9, 1.0]:
@@ -124,7 +118,7 @@ def test_discrete_outcomes_give_neyman_and_pearson_s_tests(seed: int) -> None:
 
 
 def test_impossible_outcomes_make_steps_at_both_ends() -> None:
-    f = discrete_tradeoff([0.0, 0.5, 0.5, 0.0], [0.25, 0.75, 0.0, 0.0])
+    f = hs.tradeoffs.discrete_tradeoff([0.0, 0.5, 0.5, 0.0], [0.25, 0.75, 0.0, 0.0])
     assert f.bounds(0.0) == pytest.approx((0.75, 0.75), rel=1e-14)
     assert f.bounds(0.5)[1] <= 1e-14
     assert f.bounds(0.6)[1] <= 1e-300
@@ -138,14 +132,14 @@ def test_impossible_outcomes_make_steps_at_both_ends() -> None:
 
 def test_the_identity_is_exact_to_the_neighbouring_float() -> None:
     for alpha in np.r_[PLACES, 0.3, 1 / 3]:
-        lower, upper = IDENTITY.bounds(alpha)
+        lower, upper = hs.tradeoffs.IDENTITY.bounds(alpha)
         assert Fraction(lower) <= 1 - Fraction(alpha) <= Fraction(upper)
         assert upper <= np.nextafter(lower, 2.0)
-    assert IDENTITY.power(0.3) == 0.3
+    assert hs.tradeoffs.IDENTITY.power(0.3) == 0.3
 
 
 def test_rates_that_are_one_float_less_one_are_told_apart() -> None:
-    f = PiecewiseLinearTradeOff([1e-20], [0.5])
+    f = hs.tradeoffs.PiecewiseLinearTradeOff([1e-20], [0.5])
     for ends in (f.bounds(5e-21), f.inverse().bounds(0.75)[::-1]):
         assert min(ends) <= (0.75 if ends[0] > 0.1 else 5e-21) <= max(ends)
     assert f.bounds(5e-21) == pytest.approx((0.75, 0.75), rel=1e-13)

@@ -6,20 +6,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import hockeystick as hs
 from hockeystick.kernels.series import Array
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs import IntervalProfile, TableProfile
 from hockeystick.tradeoffs.attack_words import up
 from hockeystick.tradeoffs.operations.group import _concave_maximum
-from hockeystick.tradeoffs.profiles.profile import (
-    ChainProfile,
-    GaussianProfile,
-    PerfectPrivacy,
-    Profile,
-    ProfileValues,
-    SampledProfile,
-    SwappedSampledProfile,
-)
+from hockeystick.tradeoffs.profiles.profile import ChainProfile
 
 
 def test_a_maximum_between_rates_next_to_zero_is_bounded_without_a_warning() -> None:
@@ -34,21 +27,21 @@ def test_a_maximum_between_rates_next_to_zero_is_bounded_without_a_warning() -> 
 EPSILONS = np.array([0.0, 1e-300, 1e-13, 1e-11, 1e-3, 0.1, 1.0, 3.7, 20.0, 300.0])
 
 
-class Unknown(Profile):
+class Unknown(hs.tradeoffs.Profile):
     """A profile of which nothing is known but the lower end."""
 
     supremum = math.inf
 
     def at(self, epsilon: np.ndarray) -> object:  # type: ignore[override]
         ones = np.ones_like(epsilon)
-        found = PerfectPrivacy().at(epsilon)
+        found = hs.tradeoffs.PerfectPrivacy().at(epsilon)
         return found._replace(estimate=ones, upper=ones)
 
 
 @pytest.mark.parametrize("size", [2, 3, 40, 10**6])
 @pytest.mark.parametrize("mu", [1e-9, 0.01, 0.5])
 def test_the_bound_is_the_sum_of_a_chain_rounded_up(size: int, mu: float) -> None:
-    one = GaussianProfile(mu)
+    one = hs.tradeoffs.GaussianProfile(mu)
     found = ChainProfile(Unknown(), one, size)
     for epsilon, upper in zip(EPSILONS, found.at(EPSILONS).upper, strict=True):
         link = one.precisely(epsilon / size)[2]
@@ -64,17 +57,17 @@ def test_the_bound_is_the_sum_of_a_chain_rounded_up(size: int, mu: float) -> Non
 STEEPNESS = 1000
 
 
-class Steep(Profile):
+class Steep(hs.tradeoffs.Profile):
     """A delta that falls so fast that each unit of epsilon's last place counts."""
 
     supremum = math.inf
 
-    def at(self, epsilon: Array) -> ProfileValues:
+    def at(self, epsilon: Array) -> hs.tradeoffs.ProfileValues:
         with mp.workdps(50):
             exact = [mp.exp(-STEEPNESS * mp.mpf(one)) for one in epsilon.tolist()]
             high = np.array([*map(up, exact)])
             low = high * (1.0 - 2.0**-51)
-        return ProfileValues(low, low, high, -STEEPNESS * low)
+        return hs.tradeoffs.ProfileValues(low, low, high, -STEEPNESS * low)
 
 
 def drawn(seed: int) -> Iterator[tuple[float, float]]:
@@ -88,7 +81,7 @@ def drawn(seed: int) -> Iterator[tuple[float, float]]:
 def test_a_sample_s_profile_is_its_formula_within_its_ends() -> None:
     with mp.workdps(50):
         for rate, epsilon in drawn(1):
-            found = SampledProfile(Steep(), rate).at(np.array([epsilon]))
+            found = hs.tradeoffs.SampledProfile(Steep(), rate).at(np.array([epsilon]))
             inner = mp.log1p(mp.expm1(mp.mpf(epsilon)) / mp.mpf(rate))
             truth = rate * mp.exp(-STEEPNESS * inner)
             assert found.lower[0] <= truth <= found.upper[0] <= found.lower[0] * (1 + 1e-9)
@@ -97,7 +90,7 @@ def test_a_sample_s_profile_is_its_formula_within_its_ends() -> None:
 def test_the_other_direction_s_profile_is_its_formula_within_its_ends() -> None:
     with mp.workdps(50):
         for rate, epsilon in drawn(2):
-            found = SwappedSampledProfile(Steep(), rate).at(np.array([epsilon]))
+            found = hs.tradeoffs.SwappedSampledProfile(Steep(), rate).at(np.array([epsilon]))
             w = 1 - (1 - mp.mpf(rate)) * mp.exp(mp.mpf(epsilon))
             truth = w * mp.exp(-STEEPNESS * (epsilon + mp.log(rate / w)))
             assert found.lower[0] <= truth <= found.upper[0] <= found.lower[0] * (1 + 1e-6)
@@ -109,7 +102,7 @@ def test_a_gaussian_s_profile_is_its_formula_within_its_ends() -> None:
         for _ in range(4):
             mu, share = float(10 ** draw.uniform(-2, 1)), float(draw.uniform(-3.0, 8.0))
             epsilon = max(mu * (share + 0.5 * mu), 0.0)
-            found = GaussianProfile(mu).at(np.array([epsilon]))
+            found = hs.tradeoffs.GaussianProfile(mu).at(np.array([epsilon]))
             a = mp.mpf(epsilon) / mu - mp.mpf(mu) / 2
             truth = mp.ncdf(-a) - mp.exp(epsilon) * mp.ncdf(-a - mu)
             assert found.lower[0] <= truth <= found.upper[0]
@@ -120,7 +113,7 @@ def test_a_gaussian_s_profile_is_its_formula_within_its_ends() -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 20, 200])
 def test_the_profile_lies_within_its_table(mu: float, count: int) -> None:
     knots = (40.0 * mu + mu * mu) * np.linspace(0.0, 1.0, count) ** 2 if count > 1 else np.zeros(1)
-    exact = GaussianProfile(mu)
+    exact = hs.tradeoffs.GaussianProfile(mu)
     values = exact.at(knots)
     table = TableProfile(knots, values.lower, values.upper, math.inf, 0.0)
     points = np.r_[knots, np.linspace(0.0, 1.2 * knots[-1] + 0.1, 1001)]
@@ -140,9 +133,9 @@ def test_beyond_the_largest_loss_nothing_is_left_and_before_it_at_least_the_leas
 
 
 def test_parameters_known_within_ends_widen_both() -> None:
-    wide = IntervalProfile(GaussianProfile(0.9), GaussianProfile(1.1))
+    wide = IntervalProfile(hs.tradeoffs.GaussianProfile(0.9), hs.tradeoffs.GaussianProfile(1.1))
     found = wide.at(np.array([0.5]))
-    assert found.lower == GaussianProfile(0.9).at(np.array([0.5])).lower
-    assert found.upper == GaussianProfile(1.1).at(np.array([0.5])).upper
+    assert found.lower == hs.tradeoffs.GaussianProfile(0.9).at(np.array([0.5])).lower
+    assert found.upper == hs.tradeoffs.GaussianProfile(1.1).at(np.array([0.5])).upper
     assert wide.infinity_mass_lower == 0.0
     assert wide.supremum == math.inf

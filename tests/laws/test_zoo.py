@@ -24,6 +24,7 @@ from typing import Any, Final, Literal
 import pytest
 
 import hockeystick as hs
+from hockeystick import mechanisms as m
 from hockeystick._validate import PARAMETERS
 from hockeystick.accountants.base import composition_of
 from hockeystick.mechanisms import MECHANISMS
@@ -39,7 +40,7 @@ DELTA: Final = 1e-6
 TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(
     (ROOT / "tests/oracles/zoo.json").read_text(encoding="utf-8")
 )
-MIXTURE: Final = hs.mechanisms.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
+MIXTURE: Final = m.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
 LOCAL: Final = hs.federated.LocalTraining(
     examples=1, batch_size=1, noise_multiplier=10.0, local_steps=1
 )
@@ -71,15 +72,15 @@ def _sampled() -> Iterator[Case]:
         (RESPONSE, 0.2, "sampled response 1 of 3 at 0.2"),
         (hs.DiscreteLaplace(2.0), 0.1, "sampled discrete Laplace 2 at 0.1"),
         (hs.DiscreteGaussian(2.0), 0.1, "sampled discrete Gaussian 2 at 0.1"),
-        (hs.mechanisms.Skellam(10.0), 0.1, "sampled Skellam 10 at 0.1"),
-        (hs.mechanisms.UnaryEncoding(1.0), 0.1, "sampled bits 1 at 0.1"),
+        (m.Skellam(10.0), 0.1, "sampled Skellam 10 at 0.1"),
+        (m.UnaryEncoding(1.0), 0.1, "sampled bits 1 at 0.1"),
     )
     for adjacency in ("add-remove", "zero-out"):
         for mechanism, rate, row in inner:
             yield Case(hs.PoissonSubsampled(mechanism, rate, adjacency), row)
         steps = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=20, adjacency=adjacency)
         yield Case(steps, "sampled Gaussian 2 at 0.03, 20 steps")
-        sequence = hs.mechanisms.GaussianSequence((2.0,) * 20, 0.03, adjacency)
+        sequence = m.GaussianSequence((2.0,) * 20, 0.03, adjacency)
         yield Case(sequence, "sampled Gaussian 2 at 0.03, 20 steps")
     yield Case(hs.PoissonSubsampled(MIXTURE, 0.5), "sampled mixture 2 at 0.5")
 
@@ -105,69 +106,63 @@ def _federated() -> Iterator[Case]:
 EXACT: Final = (
     Case(hs.Gaussian(5.0), "Gaussian 5"),
     Case(hs.Laplace(2.0), "Laplace 2"),
-    Case(hs.mechanisms.MultivariateLaplace(2.0, dimension=1), "Laplace 2"),
+    Case(m.MultivariateLaplace(2.0, dimension=1), "Laplace 2"),
     Case(hs.federated.FederatedClustering(2.0, dimension=1, radius=3.0, rounds=1), "Laplace 2"),
     Case(hs.DiscreteLaplace(2.0), "discrete Laplace 2"),
     Case(hs.DiscreteLaplace(2.0, sensitivity=3), "discrete Laplace 2, sensitivity 3"),
     Case(hs.DiscreteGaussian(2.0), "discrete Gaussian 2"),
     Case(hs.DiscreteGaussian(6.0, sensitivity=3), "discrete Gaussian 6, sensitivity 3"),
-    Case(hs.mechanisms.Skellam(10.0), "Skellam 10"),
-    Case(hs.mechanisms.Skellam(20.0, sensitivity=2), "Skellam 20, sensitivity 2"),
+    Case(m.Skellam(10.0), "Skellam 10"),
+    Case(m.Skellam(20.0, sensitivity=2), "Skellam 20, sensitivity 2"),
     Case(hs.RandomizedResponse(1.0, categories=10), "randomized response 1 of 10"),
     Case(RESPONSE, "randomized response 1 of 3"),
-    Case(hs.mechanisms.UnaryEncoding(1.0), "symmetric bits 1"),
-    Case(hs.mechanisms.UnaryEncoding(1.0, kind="optimized"), "optimised bits 1"),
-    Case(hs.mechanisms.RAPPOR(flip=0.75, hashes=2), "RAPPOR 0.75, 2 hashes"),
-    Case(hs.mechanisms.SinhNormal(rho=0.125, width=20.0), "sinh-normal 2, bend 20"),
+    Case(m.UnaryEncoding(1.0), "symmetric bits 1"),
+    Case(m.UnaryEncoding(1.0, kind="optimized"), "optimised bits 1"),
+    Case(m.RAPPOR(flip=0.75, hashes=2), "RAPPOR 0.75, 2 hashes"),
+    Case(m.SinhNormal(rho=0.125, width=20.0), "sinh-normal 2, bend 20"),
     Case(MIXTURE, "mixture 2"),
-    Case(hs.mechanisms.TreeAggregation(10.0, leaves=1000), "tree of 1000 leaves, noise 10"),
+    Case(m.TreeAggregation(10.0, leaves=1000), "tree of 1000 leaves, noise 10"),
     Case(
-        hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.square_root(1000)),
+        m.MatrixFactorization(4.0, m.Encoder.square_root(1000)),
         "square root of 1000 rounds, noise 4",
     ),
     Case(
-        hs.mechanisms.MatrixFactorization(
-            4.0, hs.mechanisms.Encoder.of_matrix(BANDS, participations=2, separation=3)
-        ),
+        m.MatrixFactorization(4.0, m.Encoder.of_matrix(BANDS, participations=2, separation=3)),
         "two bands of 6 rounds, 2 participations, noise 4",
     ),
-    Case(hs.mechanisms.GOPA(2.5, math.inf, hs.mechanisms.Graph.complete(4)), "Gaussian 5"),
-    Case(hs.mechanisms.GossipAveraging(5.0, hs.mechanisms.Graph.path(4), 3, 3, [0]), "Gaussian 5"),
-    Case(hs.mechanisms.NoisyIterations(5.0, 4, 1, step_size=1, smoothness=1), "Gaussian 5"),
-    Case(
-        hs.mechanisms.TokenWalk(5.0, 5, "ring", distance=4, step_size=1, smoothness=1), "Gaussian 5"
-    ),
+    Case(m.GOPA(2.5, math.inf, m.Graph.complete(4)), "Gaussian 5"),
+    Case(m.GossipAveraging(5.0, m.Graph.path(4), 3, 3, [0]), "Gaussian 5"),
+    Case(m.NoisyIterations(5.0, 4, 1, step_size=1, smoothness=1), "Gaussian 5"),
+    Case(m.TokenWalk(5.0, 5, "ring", distance=4, step_size=1, smoothness=1), "Gaussian 5"),
     Case(hs.DPSGD(noise_multiplier=10.0, rate=1, steps=1, adjacency="replace-one"), "Gaussian 5"),
     Case(
         hs.Composed((hs.DiscreteLaplace(2.0), hs.RandomizedResponse(1.0))),
         "composed discrete Laplace 2 and response 1",
     ),
     Case(hs.Repeated(RESPONSE, 2), "repeated response 1 of 3, twice"),
-    Case(
-        hs.mechanisms.RevealedSample(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"
-    ),
+    Case(m.RevealedSample(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),
     Case(
         hs.FixedSizeSubsampled(hs.Gaussian(2.0), 1, 10, "add-remove"), "sampled Gaussian 2 at 0.1"
     ),
     Case(
-        hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.1, cap=11, examples=10),
+        m.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.1, cap=11, examples=10),
         "sampled Gaussian 2 at 0.1",
     ),
     *_federated(),
     # With so many others, no batch is without one: the sum moves by 2C.
     Case(
-        hs.mechanisms.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.1), examples=10_000),
+        m.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.1), examples=10_000),
         "sampled Gaussian 2 at 0.1",
     ),
-    Case(hs.mechanisms.JointGaussian((10.0, 10.0, 10.0, 10.0)), "Gaussian 5"),
-    Case(hs.mechanisms.PrivateCovariance(5.0, columns=7), "Gaussian 5"),
+    Case(m.JointGaussian((10.0, 10.0, 10.0, 10.0)), "Gaussian 5"),
+    Case(m.PrivateCovariance(5.0, columns=7), "Gaussian 5"),
     Case(hs.federated.RevealedRound(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),
-    Case(hs.mechanisms.RandomAllocation(hs.Gaussian(5.0), steps=1), "Gaussian 5"),
-    Case(hs.mechanisms.ShuffledReports(RESPONSE, users=1), "randomized response 1 of 3"),
+    Case(m.RandomAllocation(hs.Gaussian(5.0), steps=1), "Gaussian 5"),
+    Case(m.ShuffledReports(RESPONSE, users=1), "randomized response 1 of 3"),
     Case(hs.Parallel((hs.Gaussian(5.0), hs.Gaussian(6.0))), "Gaussian 5"),
     Case(LOCAL, "Gaussian 5"),
     Case(hs.federated.PriFedSync(clients=LOCAL, rounds=1), "Gaussian 5"),
-    Case(hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(10.0), 2, 1), "Gaussian 5"),
+    Case(m.WithReplacementSubsampled(hs.Gaussian(10.0), 2, 1), "Gaussian 5"),
     Case(PureDP(0.9), "pure 0.9"),
     Case(ApproxDP(0.8, 1e-13), "approximate 0.8, 1e-13"),
     Case(GDP(0.5), "Gaussian 0.5 mu"),
@@ -180,19 +175,15 @@ CLASSES: Final = (
     Case(hs.Shuffled(hs.Gaussian(4.0), 4, "replace-one"), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(hs.Shuffled(hs.Gaussian(4.0), 4, clipping="batch"), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(
-        hs.mechanisms.RandomStopping(
-            hs.Gaussian(2.0), hs.mechanisms.tuning.TruncatedNegativeBinomial(1.0, 0.1)
-        ),
+        m.RandomStopping(hs.Gaussian(2.0), m.tuning.TruncatedNegativeBinomial(1.0, 0.1)),
         "Gaussian 0.5 mu",
     ),
     Case(hs.Exponential(1.0), "exponential 1, opposite scores", "pure 1"),
-    Case(hs.mechanisms.ReportNoisyMax(1.0), "exponential 1, opposite scores", "pure 1"),
-    Case(hs.mechanisms.PermuteAndFlip(1.0), "permute and flip 1, exchanged", "pure 1"),
-    Case(
-        hs.mechanisms.ReportNoisyMax(1.0, "exponential"), "permute and flip 1, exchanged", "pure 1"
-    ),
-    Case(hs.mechanisms.AboveThreshold(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
-    Case(hs.mechanisms.SparseVector(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
+    Case(m.ReportNoisyMax(1.0), "exponential 1, opposite scores", "pure 1"),
+    Case(m.PermuteAndFlip(1.0), "permute and flip 1, exchanged", "pure 1"),
+    Case(m.ReportNoisyMax(1.0, "exponential"), "permute and flip 1, exchanged", "pure 1"),
+    Case(m.AboveThreshold(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
+    Case(m.SparseVector(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
     Case(ZCDP(0.125), "Gaussian 0.5 mu"),
     Case(TCDP(0.125, 50.0), "Gaussian 0.5 mu"),
     Case(RenyiDP({2.0: 0.25, 8.0: 1.0, 32.0: 4.0}), "Gaussian 0.5 mu"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick import mechanisms as m
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.selection.tuning import PoissonTuningLoss
@@ -18,7 +19,7 @@ def test_sampling_with_replacement_has_the_rate_and_the_profile_of_its_theorem()
     assert gamma == pytest.approx(0.00995511979025179012, rel=1e-14)
     epsilon = math.log1p(gamma * math.expm1(1.0))
     assert epsilon == pytest.approx(0.0169610462140018167, rel=1e-14)
-    found = hs.delta(hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(2.0), 10, 1000), epsilon)
+    found = hs.delta(m.WithReplacementSubsampled(hs.Gaussian(2.0), 10, 1000), epsilon)
     assert found.lower < 7.33886400959e-5 <= found.upper
     assert found.upper == pytest.approx(7.33886400959e-5, rel=1e-3)
 
@@ -55,18 +56,14 @@ def divergence(plan: hs.Mechanism, order: float) -> float:
 
 
 def test_theorem_2_at_order_10() -> None:
-    tuned = hs.mechanisms.RandomStopping(
-        RUN, hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(10)
-    )
+    tuned = m.RandomStopping(RUN, m.tuning.TruncatedNegativeBinomial.of_mean(10))
     truth = 2.97525315298568200347
     assert truth <= divergence(tuned, 10.0) <= truth * (1 + 1e-12)
 
 
 def poisson() -> PoissonTuningLoss:
     """The loss of a Poisson number of runs of mean 10."""
-    loss: Any = dominating_pair(
-        hs.mechanisms.RandomStopping(RUN, hs.mechanisms.tuning.Poisson(10))
-    ).removing
+    loss: Any = dominating_pair(m.RandomStopping(RUN, m.tuning.Poisson(10))).removing
     assert isinstance(loss, PoissonTuningLoss)
     return loss
 
@@ -79,6 +76,5 @@ def test_theorem_6_at_order_5_with_the_best_delta() -> None:
     with mp.workdps(30):
         w, c = mp.exp(2), mp.exp(4 * (mp.mpf(truth) - mp.mpf("0.5")))
         sharper = mp.log(1 + c * (w - 1)) / 4
-    assert divergence(
-        hs.mechanisms.RandomStopping(RUN, hs.mechanisms.tuning.Poisson(10)), 5.0
-    ) == pytest.approx(float(sharper), rel=1e-12)
+    tuned = m.RandomStopping(RUN, m.tuning.Poisson(10))
+    assert divergence(tuned, 5.0) == pytest.approx(float(sharper), rel=1e-12)

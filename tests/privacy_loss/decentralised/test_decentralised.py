@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 import hockeystick as hs
+from hockeystick import mechanisms as m
 from hockeystick.mechanisms import GOPA, GossipAveraging, Graph
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import CellLoss, DominatedLoss, GaussianLoss, dominating_pair
@@ -171,23 +172,21 @@ STEPS: dict[str, Any] = {"step_size": 0.5, "smoothness": 2.0}
 
 
 def test_a_record_is_covered_by_its_own_and_all_later_steps() -> None:
-    low, high = mus(hs.mechanisms.NoisyIterations(10.0, 1000, 901, **STEPS))
+    low, high = mus(m.NoisyIterations(10.0, 1000, 901, **STEPS))
     assert high == pytest.approx(2 / (10 * math.sqrt(100)), rel=1e-15)
     assert low == pytest.approx(2 / (10 * math.sqrt(1000)), rel=1e-15)
-    assert mus(hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(
-        0.2, rel=1e-15
-    )
+    assert mus(m.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(0.2, rel=1e-15)
 
 
 def test_a_record_that_is_zeroed_moves_half_as_far() -> None:
-    replaced = hs.mechanisms.NoisyIterations(10.0, 50, 7, **STEPS)
-    zeroed = hs.mechanisms.NoisyIterations(5.0, 50, 7, **STEPS, adjacency="zero-out")
+    replaced = m.NoisyIterations(10.0, 50, 7, **STEPS)
+    zeroed = m.NoisyIterations(5.0, 50, 7, **STEPS, adjacency="zero-out")
     assert mus(replaced) == mus(zeroed)
 
 
 def test_the_first_record_is_exact() -> None:
-    assert mus(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
-    found = hs.epsilon(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS), 1e-6)
+    assert mus(m.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
+    found = hs.epsilon(m.NoisyIterations(5.0, 4, 1, **STEPS), 1e-6)
     same = hs.epsilon(hs.Gaussian(5.0), 1e-6)
     assert (found.lower, found.upper) == (same.lower, same.upper)
 
@@ -199,14 +198,14 @@ def test_no_quadratic_losses_after_the_record_cost_more_than_the_bound(shrink: f
         signal, variance = 1.0, 1.0
         for _ in range(later):
             signal, variance = shrink * signal, shrink**2 * variance + 1.0
-        bound = mus(hs.mechanisms.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
+        bound = mus(m.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
         assert signal / math.sqrt(variance) <= bound * (1 + 1e-12)
     assert signal / math.sqrt(variance) > 0.99 * bound or shrink < 1.0
 
 
 @pytest.mark.parametrize("distance", [1, 3, 9])
 def test_on_the_ring_the_distance_decides(distance: int) -> None:
-    low, high = mus(hs.mechanisms.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
+    low, high = mus(m.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
     assert high == pytest.approx(0.5 / math.sqrt(distance), rel=1e-15)
     assert low == pytest.approx(0.5 / 3.0, rel=1e-15)
 
@@ -228,9 +227,7 @@ def test_the_chances_of_a_walk_are_those_of_its_steps(parties: int, observers: i
 @pytest.mark.parametrize(("parties", "observers"), [(2, 1), (100, 1), (30, 10)])
 @pytest.mark.parametrize("order", [2, 20])
 def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, order: int) -> None:
-    loss = dominating_pair(
-        hs.mechanisms.TokenWalk(10.0, parties, observers=observers, **STEPS)
-    ).removing
+    loss = dominating_pair(m.TokenWalk(10.0, parties, observers=observers, **STEPS)).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.cgf_bounds(order - 1.0)
     below = cast(CellLoss, loss.attained).cgf_bounds(order - 1.0)

@@ -19,12 +19,9 @@ from hockeystick.mechanisms.base import (
 )
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled, twice_moved
-from hockeystick.mechanisms.sampling.poisson import (
-    OnRevealedSample,
-    PoissonSubsampled,
-    RevealedSample,
-)
+from hockeystick.mechanisms.sampling.poisson import Clipping, OnRevealedSample, RevealedSample
 from hockeystick.mechanisms.scope import ONE_CLIENT, ONE_RECORD, Fact
+from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.numerics.numerals import plain
 
 
@@ -210,18 +207,13 @@ class FedSDP(Plan):
 
     @property
     def _round(self) -> Mechanism:
-        alone, changed = Gaussian(self.noise_multiplier), Gaussian(self.noise_multiplier / 2)
-        whole = changed if self.adjacency is Adjacency.REPLACE_ONE else alone
-        if self.participation == 1:
-            return whole
-        if self.sampling is ClientSampling.REVEALED:
-            return RevealedSample(whole, self.participation)
-        if self.sampling is ClientSampling.POISSON:
-            return PoissonSubsampled(alone, self.participation, self.adjacency)
-        # Another client takes the place of one that is missing.
-        sizes = self.clients_per_round, self.total_clients
-        clipped = self.adjacency is Adjacency.ZERO_OUT
-        return FixedSizeSubsampled(changed, *sizes, self.adjacency, clipped)
+        rate, sizes = self.participation, (self.clients_per_round, self.total_clients)
+        batches = Batches(self.adjacency, Clipping.INDIVIDUAL, rate, *sizes, None)
+        if self.sampling is not ClientSampling.REVEALED:
+            return SCHEMES[Sampling(self.sampling)].mechanism(batches, self.noise_multiplier)
+        moved = 2 if self.adjacency is Adjacency.REPLACE_ONE else 1
+        whole = Gaussian(self.noise_multiplier / moved)
+        return whole if rate == 1 else RevealedSample(whole, rate)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

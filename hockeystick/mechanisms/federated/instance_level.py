@@ -31,9 +31,7 @@ from hockeystick.mechanisms.federated.client_level import (
     Unit,
     refuse_more_drawn,
 )
-from hockeystick.mechanisms.noise.gaussian import Gaussian
-from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
-from hockeystick.mechanisms.sampling.poisson import Clipping, PoissonSubsampled
+from hockeystick.mechanisms.sampling.poisson import Clipping
 from hockeystick.mechanisms.scope import ONE_RECORD, Fact, Names
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
@@ -117,19 +115,12 @@ class LocalSteps(Plan):
             yield self._round(noise) ** count
 
     def _round(self, noise_multiplier: float) -> Mechanism:
-        steps = self._step(noise_multiplier) ** self.local_steps
-        return steps if self.participation == 1 else RevealedRound(steps, self.participation)
-
-    def _step(self, noise_multiplier: float) -> Mechanism:
-        alone, changed = Gaussian(noise_multiplier), Gaussian(noise_multiplier / 2)
-        if self.local_rate == 1:
-            return changed if self.adjacency is Adjacency.REPLACE_ONE else alone
-        if self.sampling is RecordSampling.TWO_STAGE_POISSON:
-            return PoissonSubsampled(alone, self.local_rate, self.adjacency)
-        # Another record takes the place of one that is missing.
+        coins = self.sampling is RecordSampling.TWO_STAGE_POISSON
+        scheme = SCHEMES[Sampling.POISSON if coins else Sampling.FIXED_SIZE]
         sizes = self.batch_size, self.examples_per_client
-        clipped = self.adjacency is Adjacency.ZERO_OUT
-        return FixedSizeSubsampled(changed, *sizes, self.adjacency, clipped)
+        batches = Batches(self.adjacency, Clipping.INDIVIDUAL, self.local_rate, *sizes, None)
+        steps = scheme.mechanism(batches, noise_multiplier) ** self.local_steps
+        return steps if self.participation == 1 else RevealedRound(steps, self.participation)
 
     def _assumed(self, noise: str) -> tuple[str, ...]:
         """Return what must hold in the training code, whose noise is in words, as sentences."""

@@ -130,6 +130,10 @@ class PriFedSync(Plan):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
+        same = (
+            f"Another federation of {len(self.settings):,} clients in the same plan has the same "
+            "clients, in the same order."
+        )
         return (
             *(text for local in dict.fromkeys(self.settings) for text in local.assumptions),
             "Each record is at one client; whatever else the clients and the server compute "
@@ -137,19 +141,10 @@ class PriFedSync(Plan):
             "Whoever is not trusted, be it the server and all other clients together, sees the "
             "models that a client sends, but nothing without its noise: a client is trusted with "
             "its own records alone.",
-            *self._same_clients(),
+            *((same,) if len(self.settings) > 1 else ()),
             f"There are {self.rounds:,} rounds, and no more. A client is drawn in each with "
             f"probability {plain(self.client_rate)}, whatever the data; the answer, its lower end "
             "too, is for one that is drawn in all of them, which is the worst that may happen.",
-        )
-
-    def _same_clients(self) -> tuple[str, ...]:
-        count = len(self.settings)
-        if count == 1:
-            return ()
-        return (
-            f"Another federation of {count:,} clients in the same plan has the same clients, in "
-            "the same order.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

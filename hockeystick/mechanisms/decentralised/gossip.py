@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 WEIGHTS: Final = ("metropolis", "max-degree")
 _MOST_PARTIES: Final = 10_000
-_PARTY: Final = Domain(symbol="u", low=0, high=10**6, typical=(0, 100), whole=True)
 
 
 @registered
@@ -89,7 +88,7 @@ class GossipAveraging(Mechanism):
     noise_multiplier: float
     graph: Graph = field(metadata={"allowed": A_GRAPH})
     rounds: int = field(metadata={"domain": whole_numbers("T", 0, (1, 100))})
-    party: int = field(metadata={"domain": _PARTY})
+    party: int = field(metadata={"domain": Domain("u", 0, 10**6, (0, 100), whole=True)})
     observers: frozenset[int]
     weights: str = "metropolis"
     adjacency = Adjacency.REPLACE_ONE
@@ -218,9 +217,6 @@ def observed_span(
     return row_span(graph.parties, first, matrix.times, rounds, image_products=products)
 
 
-_PAIRWISE: Final = Domain(symbol="s_D", low=0, high=math.inf, typical=(0.1, 100))
-
-
 class WorstParty(NamedTuple):
     """The honest party that loses most: the same one for this graph and ratio of the noises."""
 
@@ -281,7 +277,7 @@ class GOPA(Mechanism):
 
     falls_with: ClassVar[tuple[str, ...]] = ("noise_multiplier", "pairwise_multiplier")
     noise_multiplier: float
-    pairwise_multiplier: float = field(metadata={"domain": _PAIRWISE})
+    pairwise_multiplier: float = field(metadata={"domain": Domain("s_D", 0, math.inf, (0.1, 100))})
     graph: Graph = field(metadata={"allowed": A_GRAPH})
     colluders: frozenset[int]
     adjacency = Adjacency.REPLACE_ONE

@@ -164,10 +164,6 @@ class NoisyIterations(Mechanism):
         return "noisy iterations", (noise, f"{self.steps} steps", *place, self.adjacency)
 
 
-_VISITS: Final = whole_numbers("K", 0, (1, 100))
-_TOPOLOGIES: Final = ("complete", "ring")
-
-
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
@@ -258,7 +254,7 @@ class TokenWalk(Mechanism):
         convex: bool = True,
         adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
     ) -> None:
-        kind = _validate.one_of("topology", topology, _TOPOLOGIES)
+        kind = _validate.one_of("topology", topology, ("complete", "ring"))
         _refuse_the_other(kind, observers=observers, distance=distance)
         ring = kind == "ring"
         first = 1 if ring and distance is None else distance
@@ -291,7 +287,7 @@ class TokenWalk(Mechanism):
             1.103e-13
         """
         count = _validate.count("steps", steps)
-        most = _validate.count("visits", visits, _VISITS)
+        most = _validate.count("visits", visits, whole_numbers("K", 0, (1, 100)))
         if self.topology == "ring":
             raise IncompatibleError("on a ring a party is visited once a round, not by chance")
         return _binomial_tail(count, Fraction(1, self.parties), most)

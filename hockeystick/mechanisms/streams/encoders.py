@@ -31,6 +31,7 @@ from hockeystick.mechanisms.streams.strategies import (
     checked_strategy,
     exact_row,
 )
+from hockeystick.numerics.rounding import float_up
 
 _MATRIX: Final = "a matrix of finite numbers: rows of one length, at least one"
 
@@ -40,8 +41,6 @@ def _whole(symbol: str, typical: tuple[int, int]) -> Domain:
 
 
 _ROUNDS: Final = _whole("n", (100, 10_000))
-_PARTICIPATIONS: Final = _whole("k", (1, 20))
-_SEPARATION: Final = _whole("b", (1, 1000))
 
 
 @registered
@@ -299,12 +298,7 @@ class Encoder:
     @property
     def sensitivity(self) -> float:
         """The sensitivity, or an upper bound of it, rounded up; inf beyond the largest float."""
-        root = square_root(self.square)
-        try:
-            nearest = float(root)
-        except OverflowError:
-            return math.inf
-        return nearest if Fraction(nearest) >= root else math.nextafter(nearest, math.inf)
+        return float_up(square_root(self.square))
 
     def __str__(self) -> str:
         words = f"{self.words}, {self.rounds} rounds"
@@ -321,8 +315,8 @@ def rounds_word(count: int) -> str:
 
 def _pattern(participations: float, separation: float) -> Pattern:
     return Pattern(
-        _validate.count("participations", participations, _PARTICIPATIONS),
-        _validate.count("separation", separation, _SEPARATION),
+        _validate.count("participations", participations, _whole("k", (1, 20))),
+        _validate.count("separation", separation, _whole("b", (1, 1000))),
     )
 
 

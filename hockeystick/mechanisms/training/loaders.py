@@ -34,9 +34,8 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.training.samplings import Sampling
-from hockeystick.numerics import decimal
+from hockeystick.numerics import decimal, float_above
 
-_ACCUMULATE: Final = whole_numbers("k", 1, (1, 16))
 _A_LOADER: Final = "a DataLoader over a data set with a length, with batches of batch_size"
 
 
@@ -61,7 +60,7 @@ def numbers_of(
     """Return the fields of a plan that a loader decides, or raise with the reason."""
     drawn = _sampling(loader, sampling)
     passes = _validate.real("epochs", epochs)
-    several = _validate.count("accumulate", accumulate, _ACCUMULATE)
+    several = _validate.count("accumulate", accumulate, whole_numbers("k", 1, (1, 16)))
     return _NUMBERS[drawn](_read(loader), passes, several) | {"sampling": drawn}
 
 
@@ -130,14 +129,9 @@ def _poisson(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]:
             "so that their sum is no step of a Poisson plan; give the loader the batch size of a "
             "whole step, and split that one (Opacus: BatchMemoryManager)"
         )
-    rate = _rate(Fraction(1, loader.batches) if loader.rate is None else Fraction(loader.rate))
+    exact = Fraction(1, loader.batches) if loader.rate is None else Fraction(loader.rate)
     steps = math.ceil(decimal(epochs) * loader.batches)
-    return {"examples": loader.examples, "rate": rate, "steps": steps}
-
-
-def _rate(exact: Fraction) -> float:
-    rate = float(exact)
-    return rate if decimal(rate) >= exact else math.nextafter(rate, 1.0)
+    return {"examples": loader.examples, "rate": float_above(exact), "steps": steps}
 
 
 def _shuffled(loader: _Loader, epochs: float, accumulate: int) -> dict[str, Any]:

@@ -47,8 +47,6 @@ _ONE_EXAMPLE: Final = (
     "Nobody has more than one example: whoever has several is protected less, as a plan with "
     "examples_per_user says."
 )
-_PER_USER: Final = whole_numbers("k", 1, (1, 100))
-AN_EXTRA: Final = "a mechanism, or several in a tuple"
 
 
 @registered
@@ -143,7 +141,7 @@ a partial last step is a whole release
     schedule: Schedule | None = field(default=None, metadata={"allowed": A_SCHEDULE})
     batch_schedule: Schedule | None = field(default=None, metadata={"allowed": A_SCHEDULE})
     batch_cap: int | None = field(default=None, metadata={"domain": CAP})
-    examples_per_user: int = field(default=1, metadata={"domain": _PER_USER})
+    examples_per_user: int = field(default=1, metadata={"domain": whole_numbers("k", 1, (1, 100))})
     extra: Mechanism | None = None
     drop_last: bool = False
 
@@ -404,7 +402,7 @@ def _extra(extra: object) -> Mechanism | None:
     if extra is None or isinstance(extra, Mechanism):
         return extra
     if not isinstance(extra, tuple | list) or not extra:
-        raise ParameterError("extra", extra, AN_EXTRA)
+        raise ParameterError("extra", extra, "a mechanism, or several in a tuple")
     parts = [checked(f"extra[{index}]", part) for index, part in enumerate(extra)]
     return parts[0] if len(parts) == 1 else Composed(parts)
 
@@ -444,11 +442,15 @@ def _check_options(plan: DPSGD) -> None:
 
 
 def _check_users(plan: DPSGD) -> None:
-    several = f"examples_per_user {plan.examples_per_user}"
+    size = plan.examples_per_user
+    several = f"examples_per_user {size}"
     if plan.sampling not in (Sampling.POISSON, Sampling.FULL_BATCH):
+        asked = f"in Python, hockeystick.tradeoff(plan).group({size})"
+        if plan.sampling is Sampling.SHUFFLE:
+            asked = f"--group {size}, or in Python plan.for_group({size})"
         raise IncompatibleError(
             f"{several} has no analysis with sampling {plan.sampling!r}; use 'poisson', or leave "
-            f"it out and ask for a group of records: {_asked_of_a_group(plan)}"
+            f"it out and ask for a group of records: {asked}"
         )
     if plan.batch_cap is not None or plan.clipping is not Clipping.INDIVIDUAL:
         raise IncompatibleError(
@@ -458,13 +460,6 @@ def _check_users(plan: DPSGD) -> None:
     if plan.examples is not None and plan.examples_per_user > plan.examples:
         allowed = f"at most the number of examples, {plan.examples:,}"
         raise ParameterError("examples_per_user", plan.examples_per_user, allowed)
-
-
-def _asked_of_a_group(plan: DPSGD) -> str:
-    size = plan.examples_per_user
-    if plan.sampling is Sampling.SHUFFLE:
-        return f"--group {size}, or in Python plan.for_group({size})"
-    return f"in Python, hockeystick.tradeoff(plan).group({size})"
 
 
 def _check_epochs(plan: DPSGD) -> None:

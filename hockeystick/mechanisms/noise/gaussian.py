@@ -267,7 +267,6 @@ class GaussianMixture(Mechanism):
         return "Gaussian with random sensitivity", (noise, *moves)
 
 
-_RHO: Final = Domain(symbol="rho", low=0, high=math.inf, low_open=True, typical=(1e-3, 0.9))
 _WIDTH: Final = Domain("A", 0, math.inf, (50, 1000), low_open=True, high_open=True)
 
 
@@ -308,7 +307,7 @@ class SinhNormal(AnyAdjacency):
 
     rises_with: ClassVar[tuple[str, ...]] = ("rho",)
     falls_with: ClassVar[tuple[str, ...]] = ("width",)
-    rho: float = field(metadata={"domain": _RHO})
+    rho: float = field(metadata={"domain": Domain("rho", 0, math.inf, (1e-3, 0.9), low_open=True)})
     width: float = field(metadata={"domain": _WIDTH})
 
     def __post_init__(self) -> None:

@@ -23,7 +23,6 @@ GAMMA: Final = Domain("gamma", 0, 1, (1e-3, 0.5), low_open=True, high_open=True)
 _MEAN: Final = Domain("m", 0, math.inf, (2, 1000), low_open=True, high_open=True)
 TRIALS: Final = _validate.whole_numbers("n", 1, (2, 1000))
 _CHANCE: Final = Domain("p", 0, 1, (1e-3, 0.9), low_open=True, high_open=True)
-_MORE_THAN_ONE: Final = Domain(symbol="m", low=1, high=1e9, low_open=True, typical=(2, 1000))
 A_DISTRIBUTION: Final = (
     "a distribution of the number of runs, as tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1) "
     "or tuning.Poisson(mean=10) or tuning.Binomial(trials=20, probability=0.5)"
@@ -102,7 +101,7 @@ class TruncatedNegativeBinomial(RunCount):
             >>> tuning.TruncatedNegativeBinomial.of_mean(10).gamma
             0.1
         """
-        target = _validate.real("mean", mean, _MORE_THAN_ONE)
+        target = _validate.real("mean", mean, Domain("m", 1, 1e9, (2, 1000), low_open=True))
         shape = _validate.real("eta", eta, ETA)
         if shape == 1.0:
             return cls(shape, 1.0 / target)

@@ -22,7 +22,6 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import registered, set_fields
 
 MOST_ROUNDS: Final = 10**6
-A_STRATEGY: Final = "a strategy, as SquareRoot(bands=10)"
 _COEFFICIENTS: Final = "a sequence of finite numbers, at least one"
 _INVERSE: Final = "a sequence of finite numbers, of which the first is above 0"
 _SCALES: Final = "a sequence of finite numbers above 0, at least one"
@@ -297,7 +296,7 @@ def _substituted(diagonals: Sequence[Fraction], rounds: int) -> tuple[list[Fract
 def checked_strategy(value: object) -> Strategy:
     """Return a strategy, or raise."""
     if not isinstance(value, Strategy):
-        raise ParameterError("strategy", value, A_STRATEGY)
+        raise ParameterError("strategy", value, "a strategy, as SquareRoot(bands=10)")
     return value
 
 

@@ -12,6 +12,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked, registered, set_fields
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.poisson import unless_usual
 
 REPLACED: Final = (
     "Its noise is measured by what replacing one example may move the result by: for contributions "
@@ -354,9 +355,8 @@ class RandomAllocation(Mechanism):
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         name, details = self.inner._words()
-        default = self.adjacency is Adjacency.ADD_REMOVE
-        own = () if default else (str(self.adjacency),)
-        return f"{name} in {self.participations} of {self.steps} random steps", (*details, *own)
+        words = f"{name} in {self.participations} of {self.steps} random steps"
+        return words, (*details, *unless_usual(self.adjacency))
 
 
 def _gaussian(inner: Mechanism) -> Gaussian:

@@ -42,12 +42,9 @@ __all__ = [
     "tpr_at",
 ]
 
-_FPR: Final = Domain(symbol="alpha", low=0, high=1, typical=(1e-3, 0.1))
-_VARIANCES: Final = ("per-record", "pooled")
 _FEWEST: Final = 2
 _MOST_AXES: Final = 8
 _DEVIATION: Final = Domain(symbol="sigma", low=0, high=1e150, typical=(1e-3, 1.0), low_open=True)
-_COPIES: Final = whole_numbers("k", 1, (10, 100))
 _NEAR: Final = "(neighbours, ..., records)"
 _LEVELS: Final = "(levels, neighbours, records)"
 _SIZE: Final = whole_numbers("d", 1, (100, 10**7))
@@ -123,7 +120,7 @@ def tpr_at(scores_in: ArrayLike, scores_out: ArrayLike, *, fpr: float) -> float:
         >>> attacks.tpr_at([4.0, 3.0, 2.0, 0.0], [3.0, 1.0], fpr=0.1)
         0.25
     """
-    allowed = _validate.real("fpr", fpr, _FPR)
+    allowed = _validate.real("fpr", fpr, Domain("alpha", 0, 1, (1e-3, 0.1)))
     found = roc(scores_in, scores_out)
     return float(found.tpr[found.fpr <= allowed][-1])
 
@@ -230,8 +227,7 @@ def _targets(observed: Any, shadow: Any, included: Any) -> tuple[Array, Array, N
 
 
 def _moments(known: Array, taken: NDArray[np.bool_], variance: str) -> tuple[Array, Array]:
-    """Return each record's mean and variance over the models that are taken."""
-    _validate.one_of("variance", variance, _VARIANCES)
+    _validate.one_of("variance", variance, ("per-record", "pooled"))
     counts = taken.sum(axis=0)
     if (counts < _FEWEST).any():
         record = int(np.argmin(counts))
@@ -262,7 +258,7 @@ def noisy_neighbours(records: ArrayLike, deviation: float, *, copies: int, seed:
     """
     known = numbers("records", records, "(records, ...)", most=_MOST_AXES)
     sigma = _validate.real("deviation", deviation, _DEVIATION)
-    several = _validate.count("copies", copies, _COPIES)
+    several = _validate.count("copies", copies, whole_numbers("k", 1, (10, 100)))
     random = np.random.default_rng(_validate.count("seed", seed, SEED))
     return np.asarray(known + sigma * random.standard_normal((several, *known.shape)))
 

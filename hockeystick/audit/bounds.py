@@ -38,7 +38,6 @@ _ASSUMPTIONS: Final = (
     "The scores are independent: each comes from a run, or a record, of its own.",
     "The runs of both kinds differ only as neighbours do.",
 )
-_CLAIM: Final = "the certified trade-off function of {}"
 _SHARE: Final = Domain(symbol="w", low=0.01, high=0.99, typical=(0.1, 0.9))
 _THRESHOLD: Final = Domain(symbol="t", low=-float("inf"), high=float("inf"), typical=(-10.0, 10.0))
 
@@ -195,7 +194,7 @@ def falsify(
         beside = _proven("epsilon", rules, epsilons(at), sure, used, at)
         claimed = epsilon_of(plan, at) if isinstance(plan, Mechanism) else f.epsilon(at)
     return (Refuted if value > 0.0 else Consistent)(
-        _CLAIM.format(plan),
+        f"the certified trade-off function of {plan}",
         sure,
         _THEOREMS[used],
         method=used,

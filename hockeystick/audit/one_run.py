@@ -20,7 +20,6 @@ from hockeystick.tradeoffs import Profile, TradeOff
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-_BINOMIAL: Final = "sharp form of Steinke, Nasr and Jagielski 2023 (docs/theory/audit)"
 _BY_F: Final = "Mahloujifar, Melis and Chaudhuri 2024, algorithm 3 (docs/theory/audit)"
 _FIXED: Final = ", guesses fixed in advance"
 _SEVERAL: Final = ", {} numbers of guesses fixed in advance, by Bonferroni's inequality"
@@ -31,7 +30,6 @@ _ASSUMPTIONS: Final = (
 )
 _FEWEST_GUESSES: Final = 8
 _RATIO: Final = 3
-_GUESSES: Final = whole_numbers("r", 1, (10, 10_000))
 _LINES: Final = 160
 _MOST_CORNERS: Final = 1000
 # Deltas that are told less precisely than this, among many, are asked for one by one.
@@ -92,7 +90,7 @@ def one_run(
         max(epsilon_by_binomial(one, at, alpha) for one in went),
         "epsilon",
         float(confidence),
-        _BINOMIAL + _in_advance(went),
+        "sharp form of Steinke, Nasr and Jagielski 2023 (docs/theory/audit)" + _in_advance(went),
         method="binomial",
         delta=at,
         trials=went[0].canaries,
@@ -197,7 +195,7 @@ def outcomes(
 
 def _numbers(guesses: int | None, canaries: int) -> list[int]:
     if guesses is not None:
-        known = count("guesses", guesses, _GUESSES)
+        known = count("guesses", guesses, whole_numbers("r", 1, (10, 10_000)))
         if known > canaries:
             raise ParameterError("guesses", guesses, f"at most the number of canaries, {canaries}")
         return [known]
@@ -222,7 +220,6 @@ def inverse_of(f: TradeOff) -> Inverse:
 
 
 def _upper_deltas(profile: Profile, epsilons: Array) -> Array:
-    """Return proven deltas, the least precise ones asked one by one."""
     found = profile.at(epsilons)
     width, upper = found.upper - found.lower, found.upper.copy()
     for at in np.argsort(-width)[: np.count_nonzero(width > _WIDE)][:_LINES]:

@@ -147,7 +147,6 @@ class _Test:
         return float(np.clip(masses @ at_least(needed, trials, self.tpr), 0.0, 1.0))
 
     def _hits_needed(self, counts: Array, trials: int) -> Array:
-        """Return how many true positives refute the claim, for counts of false positives."""
         for_errors, for_hits = quarter_ellipse(self.alpha, self.share, _CELLS)
         q = upper_rate(counts.astype(np.int64)[:, np.newaxis], trials, for_errors)
         limit = np.minimum(self.claimed.power(q) * (1.0 + SPARE), 1.0)

@@ -157,7 +157,6 @@ def best_of(rules: Sequence[Rule], objective: Objective) -> tuple[float, Operati
 
 
 def _proven(rule: Rule, objective: Objective) -> tuple[float, OperatingPoint]:
-    """Return the least value in a test's region, and where it is."""
     corners = rule.region
     values = objective(corners)
     at = int(np.argmin(values))

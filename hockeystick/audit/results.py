@@ -163,7 +163,6 @@ class Consistent(Verdict):
 
 
 def _told(one: LowerBound | Verdict, kind: str) -> dict[str, Any]:
-    """Return the fields ready for JSON."""
     told = {field.name: getattr(one, field.name) for field in fields(one)}
     parts = {name: value.as_dict() for name, value in told.items() if hasattr(value, "as_dict")}
     return {**told, **parts, "kind": kind, "assumptions": list(one.assumptions)}

@@ -187,7 +187,6 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
 
 
 def _rows_of_csv(file: Path) -> list[tuple[Any, Any]]:
-    """Return score and inclusion of each row, or raise."""
     with open(file, encoding="utf-8-sig", newline="") as text:
         rows = csv.DictReader(text, strict=True)
         names = list(rows.fieldnames or ())
@@ -202,7 +201,6 @@ def _rows_of_csv(file: Path) -> list[tuple[Any, Any]]:
 
 
 def _rows_of_arrays(file: Path) -> list[tuple[Any, Any]]:
-    """Return score and inclusion of each row, or raise; objects for pickle are refused."""
     with open(file, "rb") as held:
         loaded = np.load(held, allow_pickle=False)
         arrays = {**loaded} if isinstance(loaded, np.lib.npyio.NpzFile) else None

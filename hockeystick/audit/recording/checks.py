@@ -181,7 +181,6 @@ def rounding(replay: Replay, *vectors: Vector) -> float:
 def _compare_steps(
     replay: Replay, neighbour: Neighbour, pairs: list[tuple[Run, Run]], notes: Notes
 ) -> bool:
-    """Compare the releases of each step, and return whether all had the same noise."""
     same_noise = True
     columns = zip(*(run.steps for pair in pairs for run in pair), strict=False)
     for place, (more, less, again, again_less) in enumerate(columns):
@@ -396,7 +395,6 @@ def _test_rate(counts: Counts, trials: int, rate: float, notes: Notes) -> None:
 
 
 def _poisson(counts: Counts, plan: DPSGD, notes: Notes) -> None:
-    """Test the rate; without a cap sizes, empty batches and what batches have in common too."""
     steps, examples = counts.shape
     rates = _rates(plan, steps)
     rate, constant = float(rates.max()), bool((rates == rates[0]).all())
@@ -485,7 +483,6 @@ def _epochs(counts: Counts, plan: DPSGD, notes: Notes, left_out: int = 0) -> Cou
 
 
 def _shuffle(counts: Counts, plan: DPSGD, notes: Notes) -> None:
-    """Check that epochs use each record once in batches of one size, and test their order."""
     length, size = int(plan.steps_per_epoch or 1), int(plan.batch_size or 1)
     rest = counts.shape[1] % size
     epochs = _epochs(counts, plan, notes, left_out=rest if plan.drop_last else 0)
@@ -498,7 +495,6 @@ def _shuffle(counts: Counts, plan: DPSGD, notes: Notes) -> None:
 
 
 def _allocation(counts: Counts, plan: DPSGD, notes: Notes) -> None:
-    """Check that epochs use each record once, and test the sizes and the order of batches."""
     epochs = _epochs(counts, plan, notes)
     length, records = epochs.shape[1:]
     first = epochs[:, 0]

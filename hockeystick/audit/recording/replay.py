@@ -163,7 +163,6 @@ class Replay(Protocol):
 
 
 _POSITIVE: Final = Domain("C", 0, np.inf, (0.1, 10), low_open=True, high_open=True)
-# What makes a record far off.
 FACTORS: Final = (
     ("a record times 1000", 1000.0),
     ("a record times -1000", -1000.0),

@@ -123,7 +123,6 @@ def _replay(loop: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> R
 
 
 def _others(examples: int, chosen: np.random.Generator) -> list[Places]:
-    """Return two sets of records that a record is looked at beside."""
     size = max(min(_BESIDE, examples // 2), 1)
     order = chosen.permutation(examples).astype(np.int64)
     return [np.sort(order[:size]), np.sort(order[size : size + max(size // 2, 1)])]

@@ -94,7 +94,6 @@ class Claim:
     decreasing: bool = False  # it says more only where delta is above its limit
 
     def __str__(self) -> str:
-        """Return the claim as a formula."""
         sign = "<=" if self.at_most else ">="
         return f"{self.end}: delta({float(self.epsilon)!r}) {sign} {float(self.delta)!r}"
 

@@ -92,5 +92,4 @@ class Box(NamedTuple):
     high: float
 
     def corners(self) -> list[tuple[float, float]]:
-        """Return its corners."""
         return [(c, y) for c in {self.left, self.right} for y in {self.low, self.high}]

@@ -38,7 +38,6 @@ class Kernel(NamedTuple):
 
     @property
     def rate(self) -> Ball:
-        """Return epsilon."""
         return ball(self.epsilon)
 
     def factor(self, z: Ball) -> Ball:
@@ -72,7 +71,6 @@ class LatticeKernel(NamedTuple):
         return ball(self.least)
 
     def factor(self, z: Ball) -> Ball:
-        """Return what ``e^{-rate z}`` is multiplied by."""
         d, ratio = ball(self.span), ball(self.epsilon - self.least).exp()
         return d / (1 - (-d * z).exp()) - d * ratio / (1 - (-d * (z + 1)).exp())
 

@@ -42,7 +42,6 @@ class GaussianLoss:
     mu: Fraction
 
     def on(self, box: Box, bits: float) -> GaussianLoss:
-        """Return itself."""
         return self
 
     def moment(self, z: Ball) -> Ball:
@@ -68,17 +67,14 @@ class AtomicLoss:
     rest: Callable[[Ball], Ball] = lambda c: arb(0)
 
     def on(self, box: Box, bits: float) -> AtomicLoss:
-        """Return itself."""
         return self
 
     def moment(self, z: Ball) -> Ball:
-        """Return M(z)."""
         return sum(
             (mass * (z * loss).exp() for mass, loss in self.atoms), within(self.rest(z.real))
         )
 
     def bound(self, c: float, y: float) -> Ball:
-        """Return M(c)."""
         return sum((mass * (c * loss).exp() for mass, loss in self.atoms), self.rest(arb(c)))
 
 
@@ -269,7 +265,6 @@ class SampledLaplace:
         ]
 
     def parabola(self, bow: Ball) -> Arc:
-        """Return a path from 0 to 1."""
         return Arc(1.0, lambda t: t + bow * t * (1 - t), lambda t: 1 + bow * (1 - 2 * t))
 
     def size(self, arc: Arc, z: Ball) -> float:
@@ -341,14 +336,12 @@ class Quadrature:
         self.error += max(density.rest(*corner, *ends) for corner in box.corners())
 
     def moment(self, z: Ball) -> Ball:
-        """Return M(z), for a z of the box."""
         total = within(self.error) + self.atoms.moment(z)
         for log_p, loss, weight in self.nodes:
             total += (log_p + z * loss).exp() * weight
         return total
 
     def bound(self, c: float, y: float) -> Ball:
-        """Return B(c, y), for a c + iy of the box."""
         total, real, imaginary = self.error + self.atoms.bound(c, y), arb(c), arb(y)
         for log_p, loss, weight in self.nodes:
             total += (log_p.real + real * loss.real - imaginary * loss.imag).exp() * weight

@@ -215,7 +215,6 @@ def _to_pure(source: Mechanism, given: Given) -> PureDP:
 def _by_largest_loss(
     source: Mechanism, given: Given, rule: Rule[_Notion], target: str, why_not: str
 ) -> _Notion:
-    """Return what the largest loss of a source implies of a target, or else raise."""
     try:
         pure = _to_pure(source, given)
     except IncompatibleError:
@@ -224,7 +223,6 @@ def _by_largest_loss(
 
 
 def _to_approx(source: Mechanism, given: Given) -> ApproxDP:
-    """Return epsilon at the delta that is given, or delta at the epsilon."""
     ((name, at),) = given.items()
     asked, tight = "epsilon" if name == "delta" else "delta", True
     answer: Certified | float
@@ -255,12 +253,12 @@ def _to_approx(source: Mechanism, given: Given) -> ApproxDP:
         tight = answer.upper - answer.lower <= _TIGHT * answer.upper or answer.upper == math.inf
         least = float(answer.lower)
         lower = (least, 0.0) if asked == "epsilon" else (0.0, least)
-    value = float(answer.upper) if isinstance(answer, Certified) else answer
-    if asked == "epsilon" and value == math.inf:
+        answer = float(answer.upper)
+    if asked == "epsilon" and answer == math.inf:
         why_not = f"no finite epsilon has a delta as small as {at:g}"
         raise refused(source, "ApproxDP", why_not)
-    result = ApproxDP(value, at) if asked == "epsilon" else ApproxDP(at, value)
-    return proven(result, theorem, tight=tight or value == 0.0, lower=lower)
+    result = ApproxDP(answer, at) if asked == "epsilon" else ApproxDP(at, answer)
+    return proven(result, theorem, tight=tight or answer == 0.0, lower=lower)
 
 
 def _points_of(source: RenyiDP) -> RenyiPoints:
@@ -474,7 +472,6 @@ def _on_chord(curve: RenyiPoints, order: float) -> float:
 
 
 def _divergences_of_plan(source: Mechanism, given: Given) -> RenyiDP:
-    """Return the divergences of a plan or a function, the larger ones of both directions."""
     found, tight = {}, True
     for order in reversed(given["orders"]):
         if isinstance(source, FDP):

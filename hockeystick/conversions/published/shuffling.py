@@ -26,12 +26,8 @@ from hockeystick.results import Approximate, Certified, Quantity
 
 OPEN_DELTA: Final = Domain("delta", 0, 1, (1e-12, 1e-4), low_open=True, high_open=True)
 _EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, high_open=True, typical=(0.01, 20))
-_EPOCHS: Final = Domain(symbol="E", low=0.5, high=math.inf, high_open=True, typical=(1, 500))
-_SIDE: Final = Domain(symbol="s", low=-1, high=1, typical=(-1, 1), whole=True)
 _NOISE: Final = Domain("z", 0, math.inf, (0.5, 10), low_open=True, high_open=True)
 _LOCAL: Final = Domain(symbol="eps_0", low=LEAST_EPSILON, high=MOST_EPSILON, typical=(0.1, 8))
-_ANY_LOCAL: Final = Domain(symbol="eps_0", low=0, high=300, typical=(0.1, 8))
-_USERS: Final = Domain(symbol="n", low=2, high=10**9, typical=(100, 10**7), whole=True)
 _MANY: Final = whole_numbers("n", 1, (100, 10**7))
 
 
@@ -125,8 +121,8 @@ def shuffled_group(
 
 def _limiting_mu(noise_multiplier: float, epochs: float, side: int) -> float:
     noise = real("noise_multiplier", noise_multiplier, _NOISE)
-    passes = real("epochs", epochs, _EPOCHS)
-    way = count("side", side, _SIDE)
+    passes = real("epochs", epochs, Domain("E", 0.5, math.inf, (1, 500), high_open=True))
+    way = count("side", side, Domain("s", -1, 1, (-1, 1), whole=True))
     return math.sqrt(max(passes + way * math.sqrt(0.5 * passes), 0.0)) / noise
 
 
@@ -188,7 +184,7 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
 
 def _certified(local: float, users: int, quantity: Quantity, at: float) -> Certified:
     own = real("randomizer_epsilon", local, _LOCAL)
-    size = count("users", users, _USERS)
+    size = count("users", users, Domain("n", 2, 10**9, (100, 10**7), whole=True))
     above = BlanketLoss(blanket_of(PureDP(own), own, 1.0), own, size)
     ask = PRV().epsilon_of if quantity == "epsilon" else PRV().delta_of
     return Certified(
@@ -260,7 +256,7 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
 
 def _checked(local: float, users: int, delta: float) -> tuple[float, int, float]:
     return (
-        real("randomizer_epsilon", local, _ANY_LOCAL),
+        real("randomizer_epsilon", local, Domain("eps_0", 0, 300, (0.1, 8))),
         count("users", users, _MANY),
         real("delta", delta, OPEN_DELTA),
     )

@@ -165,7 +165,6 @@ class TradeOff(ABC):
     def _certified(
         self, quantity: Any, ask: Callable[[Profile, float], tuple[float, float, float]], at: float
     ) -> Certified:
-        """Return the larger answer of both directions."""
         ways = [self.forward] if self.is_symmetric else [self.forward, self.backward]
         ends = map(max, zip(*(ask(one, at) for one in ways), strict=True))
         return Certified(*ends, quantity=quantity, accountant=_ACCOUNTANT, at=at)

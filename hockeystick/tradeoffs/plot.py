@@ -132,8 +132,6 @@ def plot(
 
 
 class _Curve(NamedTuple):
-    """One function, evaluated where it is drawn."""
-
     label: str
     lower: Array
     upper: Array
@@ -142,7 +140,6 @@ class _Curve(NamedTuple):
 
 
 def _kind_of(path: str | os.PathLike[str]) -> str:
-    """Return what a file name ends in, if pictures can be of that kind, or raise."""
     try:
         ending = Path(path).suffix.lower()
     except TypeError:
@@ -164,7 +161,6 @@ def require_matplotlib() -> None:
 
 
 def _names(labels: object, count: int) -> list[str]:
-    """Return one label per function, or raise."""
     if labels is None:
         return ["f", "g"][:count] if count <= 2 else [f"f{i}" for i in range(1, count + 1)]
     given = labels if isinstance(labels, Sequence) and not isinstance(labels, str) else ()
@@ -208,7 +204,6 @@ def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
 
 
 def _style_of(index: int) -> dict[str, Any]:
-    """Return how the line of one curve looks."""
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _DASHES[index % len(_DASHES)],
@@ -237,7 +232,6 @@ def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
 
 
 def _add_legend(figure: Figure, curves: Sequence[_Curve], fpr: float, *, has_bands: bool) -> None:
-    """Add what the lines are, under the curves, with the true positive rates in words."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

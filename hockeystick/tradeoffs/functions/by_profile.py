@@ -96,7 +96,6 @@ class ProfileTradeOff(TradeOff):
         return ends
 
     def _by_best_epsilon(self, alpha: Array) -> Ends:
-        """Return f, each rate by epsilons next to the best one only."""
         steep, flat = self._by_both_branches(alpha)
         found = complement(steep)
         upper = np.minimum(np.maximum(found.upper, flat.upper), 1.0)

@@ -95,8 +95,7 @@ class GaussianTradeOff(SymmetricTradeOff):
 
         value = np.asarray(log_ndtr(x))
         size = np.where(np.isfinite(value), np.abs(value), 0.0)
-        slack = 4.0 * self._argument_error(x) + 32.0 * ULP * size
-        slack = np.minimum(slack, _LARGEST_ERROR)
+        slack = np.minimum(4.0 * self._argument_error(x) + 32.0 * ULP * size, _LARGEST_ERROR)
         lower = np.nextafter(value - slack, -np.inf)
         # A logarithm that overflows is that of a positive number below any float.
         upper = np.where(x > -np.inf, np.maximum(value + slack, -_LARGEST), -np.inf)

@@ -205,8 +205,6 @@ _UNIT: Final = 2**1074
 
 
 class _Polygon(TradeOff):
-    """A trade-off function that is linear between corners."""
-
     __slots__ = ()
 
     corners: Corners

@@ -166,7 +166,6 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
 
     @cached_property
     def _corner(self) -> _Corner:
-        """The corners a* and b*, and ``1 - a* - b* = p (1 - 2 a*)``."""
         with working_digits(50):
             p = mp.mpf(self.rate)
             first = mp.ncdf(-mp.mpf(self.mu) / 2)

@@ -285,7 +285,6 @@ class GroupTradeOff(TradeOff):
 
     @cached_property
     def _iterated(self) -> GroupTradeOff:
-        """The iterated function of f without its release."""
         plain = self.inner.without_release
         return self if plain is self.inner else GroupTradeOff(plain, self.size)
 

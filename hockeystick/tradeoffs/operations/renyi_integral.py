@@ -21,7 +21,6 @@ from hockeystick.tradeoffs.profiles.profile import Array, Cells, Profile
 from hockeystick.tradeoffs.profiles.renyi_curve import ORDER
 
 _START: Final = 257
-_EVEN: Final = np.linspace(0.0, 1.0, 257)
 _MOST: Final = 2**17
 _ROUNDS: Final = 20
 _WIDEST: Final = 1e-7
@@ -66,7 +65,6 @@ def renyi_divergence(f: TradeOff, order: float) -> Bounds:
 
 
 def _directed_divergence(with_record: Profile, without: Profile, a: float) -> Bounds:
-    """Return the divergence of (P, Q) from the profiles of (P, Q) and of (Q, P)."""
     if not _vanishes(with_record):
         return Bounds(math.inf, math.inf)
     growing, falling = _exponential_integral(with_record, a), _decaying_integral(without, a)
@@ -138,7 +136,7 @@ def _decaying_integral(profile: Profile, a: float) -> Bounds:
 
 def _integral(profile: Profile, power: float, end: float) -> Bounds:
     """Return the logarithm of the integral of ``e^(power eps) d(eps)`` up to an end."""
-    start = np.unique(end * np.r_[0.0, np.geomspace(1e-6, 1.0, _START), _EVEN])
+    start = np.unique(end * np.r_[0.0, np.geomspace(1e-6, 1.0, _START), np.linspace(0.0, 1.0, 257)])
     table = Cells.of(profile, start)
     for _ in range(_ROUNDS):
         lower, upper, shift, slack = _over_cells(table, power)

@@ -155,7 +155,6 @@ def best_bound(curve: RenyiCurve, epsilon: float) -> SingleOrderBound:
 
 
 def _is_piecewise_linear(curve: RenyiCurve) -> bool:
-    """Return whether the bound of K is linear between the orders of the curve."""
     first, last = curve.orders[0], curve.orders[-1]
     return isinstance(curve, RenyiPoints) and first < last
 

@@ -89,7 +89,6 @@ Flags: TypeAlias = NDArray[np.bool_]
 _TINY_RATE: Final = 1e-200
 _STEEPEST: Final = 1e300
 _SMALL_EPSILON: Final = 1e-12
-_SQRT_2: Final = math.sqrt(2.0)
 _SMALLEST: Final = 5e-324
 # Covers the round-off of slopes between cells.
 _SLOPES_ROUND: Final = 1.0 + 2.0**-40
@@ -103,9 +102,6 @@ _DENSITY_0: Final = 1.0 / math.sqrt(2.0 * math.pi)
 _CLOSE: Final = 0.25
 _NODES: Final = 0.5 + 0.5 * np.polynomial.legendre.leggauss(6)[0]
 _WEIGHTS: Final = 0.5 * np.polynomial.legendre.leggauss(6)[1]
-
-
-_NO_BREAKPOINTS: Final = np.zeros(0)
 
 
 class ProfileValues(NamedTuple):
@@ -135,7 +131,7 @@ class Profile(ABC):
     @property
     def breakpoints(self) -> Array:
         """The epsilons at which the derivative of delta jumps; none by default."""
-        return _NO_BREAKPOINTS
+        return np.zeros(0)
 
     @property
     def infinity_mass_lower(self) -> float:
@@ -276,7 +272,7 @@ def _mills(x: Array) -> Array:
     """Return ``R(x) = Phi(-x) / e^(-x^2/2)``."""
     from scipy.special import erfcx
 
-    return np.asarray(0.5 * erfcx(x / _SQRT_2))
+    return np.asarray(0.5 * erfcx(x / math.sqrt(2.0)))
 
 
 @final

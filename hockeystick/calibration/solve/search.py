@@ -110,7 +110,6 @@ class Search:
         return self.evaluated[x]
 
     def _evaluate_plan(self, plan: Mechanism) -> Achieved | None:
-        """Return the interval of a plan, computed once for all equal mechanisms."""
         key = plan.mechanism if isinstance(plan, Plan) else plan
         if key not in self._answers:
             self.evaluations += 1
@@ -195,11 +194,8 @@ class Search:
         return near
 
     def _refuse_a_turn(self, near: Evaluation, far: Evaluation) -> None:
-        """Raise if a way that led towards the limit provably leads away from it."""
         one, other = (near, far) if near.meets else (far, near)
-        if one.answer is None or other.answer is None:
-            return
-        if self.constraint.costs_more(one.answer, other.answer):
+        if self._provably_worse(other, one):
             self._refuse_not_monotone("its influence turns near", near.x)
 
     def _is_worse(self, near: Evaluation, far: Evaluation) -> bool:

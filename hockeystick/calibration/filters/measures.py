@@ -310,7 +310,6 @@ class ApproxDPMeasure(AdditiveMeasure):
         return delta <= failures and (bounded or rho <= most_rho)
 
     def guarantee(self, spent: Costs) -> ApproxDP:
-        """Return the guarantee of a plan with these costs, by its losses or by its rho."""
         losses, unbounded, rho, delta = spent
         pure = float_above(losses) if unbounded == 0 else math.inf
         nearly = math.inf if self.slack == 0 else self._epsilon_of_rho(rho)
@@ -319,7 +318,6 @@ class ApproxDPMeasure(AdditiveMeasure):
         return ApproxDP(nearly, min(float_above(delta + self.slack), 1.0))
 
     def _epsilon_of_rho(self, rho: Fraction) -> float:
-        """Return the epsilon that the rule proves at the slack, rounded up."""
         above = float_above(rho)
         if above in (0.0, math.inf):
             return above
@@ -359,9 +357,9 @@ def largest_losses(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
 
 def approx_dp_measure(budget: ApproxDP, slack: float, rule: Rule) -> ApproxDPMeasure:
     """Return the additive measure of an (epsilon, delta) budget."""
-    delta = decimal(budget.delta)
     kept = decimal(slack)
     limit = _LIMIT[rule](budget.epsilon, slack) if budget.epsilon and slack else NOTHING
+    delta = decimal(budget.delta)
     return ApproxDPMeasure((decimal(budget.epsilon), limit, delta - kept), kept, rule)
 
 
@@ -461,7 +459,6 @@ class OneOrderMeasure(AdditiveMeasure):
         return ApproxDP(epsilon, min(float_above(delta + self.slack), 1.0))
 
     def remaining(self, spent: Costs) -> RenyiDP:
-        """Return the largest divergence that one more release may have at the order."""
         most, failures = self.limits
         left = float_below(most - spent[0]) if spent[1] <= failures else 0.0
         return RenyiDP([(self.order, left)])
@@ -518,8 +515,6 @@ def expected_slack(plan: Mechanism, budget: ApproxDP) -> float:
     if failures == 0 and budget.delta > 0.0:
         return budget.delta
     left = float_below(decimal(budget.delta) - failures)
-    while left > 0.0 and decimal(left) + failures > decimal(budget.delta):
-        left = math.nextafter(left, 0.0)
     if left <= 0.0:
         raise ParameterError("expected", plan, "a plan whose own deltas leave some of the budget's")
     return left

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 _ROUNDS: Final = Domain(symbol="n", low=1, high=10**6, typical=(100, 10_000), whole=True)
 _BANDS: Final = Domain(symbol="b", low=1, high=10**6, typical=(4, 1000), whole=True)
-_BUFFERS: Final = Domain(symbol="m", low=1, high=20, typical=(1, 5), whole=True)
 _STEPS: Final = 2000
 # Beyond this a sigmoid is 0 or 1 in floats.
 _FAR: Final = 30.0
@@ -197,7 +196,7 @@ def optimise_buffered(
         '3.270'
     """
     loss = _loss(rounds, participations, separation, error)
-    most = _validate.count("buffers", buffers, _BUFFERS)
+    most = _validate.count("buffers", buffers, Domain("m", 1, 20, (1, 5), whole=True))
 
     def evaluated(parameters: Array) -> tuple[float, Array]:
         scales, decays = _buffered(parameters)

@@ -135,7 +135,8 @@ class Odometer(Recorder):
         Arguments are those of ``Filter.step``, as are errors; what may fail is one of them.
         """
         once, runs = unrolled(mechanism, count)
-        cost = self._costs(once)
+        with EVALUATING:
+            cost = self._cost(once)
         with self._lock:
             self._runs.add(once, runs, _after(self._runs.spent, cost, runs))
             return self._lines.bound(self._runs.spent, self.delta)
@@ -163,10 +164,6 @@ class Odometer(Recorder):
     def _take_over(self, runs: Runs) -> None:
         for mechanism, count in runs.counts.items():
             self.step(mechanism, count=count)
-
-    def _costs(self, mechanism: Mechanism) -> Costs:
-        with EVALUATING:
-            return self._cost(mechanism)
 
 
 def _after(spent: Costs, cost: Costs, count: int) -> Costs:

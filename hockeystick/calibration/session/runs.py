@@ -201,7 +201,6 @@ class Recorder(ABC):
         """Record runs that have happened where nothing is recorded yet."""
 
     def _snapshot(self) -> Runs:
-        """Return what is recorded now, which does not change any more."""
         with self._lock:
             return self._runs.copy()
 
@@ -217,7 +216,6 @@ def _runs_from(state: object) -> Runs:
 
 
 def _versioned(state: Mapping[str, Any], what: str, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """Return the fields of a state after its kind and version, or raise."""
     if state.get("kind") != what:
         raise ParameterError("kind", state.get("kind"), f"{what!r} in the state of such an object")
     version = state.get("version")

@@ -28,7 +28,6 @@ _LARGEST: Final = 709.7
 # The ends of the search where 0 or infinity is not allowed.
 _NEAREST: Final = 1e-300
 _LARGEST_VALUE: Final = 1e300
-# Parameters that say how much is run: at 0 nothing is.
 _AMOUNTS: Final = frozenset({"count", "epochs", "leaves", "local_steps", "rate", "rounds", "steps"})
 
 
@@ -224,7 +223,6 @@ class Parameter:
 
 
 def _ends(plan: Mechanism, path: Path, whole: bool) -> tuple[float, float]:
-    """Return the least and the largest value that the constructors allow."""
     domain = PARAMETERS.get(name_of(path))
     default = (0.0, float(MAX_COUNT)) if whole else (0.0, math.inf)
     low, high = (domain.low, domain.high) if domain else default
@@ -260,7 +258,6 @@ def _edge(
 
 
 def _between(a: float, b: float, whole: bool) -> float:
-    """Return a number between two: their geometric mean where they are far apart."""
     if min(a, b) > 0.0 and max(a, b) > 2.0 * min(a, b):
         middle = math.sqrt(a) * math.sqrt(b)
     else:

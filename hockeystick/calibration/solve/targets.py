@@ -140,8 +140,7 @@ class Reconstruction:
 
     def __post_init__(self) -> None:
         _check_probabilities(self, "probability", "baseline")
-        chance, baseline = self.probability, self.baseline
-        _refuse_less_than_a_guess("probability", chance, "baseline", baseline)
+        _refuse_less_than_a_guess("probability", self.probability, "baseline", self.baseline)
 
 
 def _check_probabilities(target: object, *names: str) -> None:

@@ -45,7 +45,6 @@ CAUTION: Final = "caution"
 ANSWERED_BY: Final = "answered_by"
 ENDINGS: Final = (".csv", ".jsonl")
 _MOST_CELLS: Final = 10**7
-_IN_FLIGHT: Final = _validate.whole_numbers("w", 1, (2, 64))
 _IN_FLIGHT_PER_CORE: Final = 4
 _SECONDS_BETWEEN_SYNCS: Final = 1.0
 _MARK: Final = "hockeystick sweep"
@@ -147,7 +146,7 @@ def sweep(
         raise ParameterError("executor", executor, "a concurrent.futures.Executor")
     most = _IN_FLIGHT_PER_CORE * (os.cpu_count() or 1)
     if in_flight is not None:
-        most = _validate.count("in_flight", in_flight, _IN_FLIGHT)
+        most = _validate.count("in_flight", in_flight, _validate.whole_numbers("w", 1, (2, 64)))
     journal = None if out is None else _Journal(cells, ask, out, replace)
     if isinstance(ask, Question):
         ask.refuse_unknown(next(cells_of(cells)))
@@ -389,7 +388,6 @@ class _Journal:
             text = text[self.file.write(text) :]
 
     def _refuse_finished(self) -> None:
-        """Raise where there is a file, which a sweep would replace, and nobody said it may."""
         if self.target.exists() and not self.replace:
             allowed = "a file that is not there yet, unless replace=True"
             raise ParameterError("out", str(self.target), allowed)

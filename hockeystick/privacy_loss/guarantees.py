@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
 
@@ -421,7 +421,7 @@ class TwoOutcomesLoss(ProfiledLoss):
     """
 
     known: ConcentratedLoss | RenyiCurveLoss
-    supremum = math.inf
+    supremum: ClassVar[Any] = math.inf
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         return self.known.cgf_estimate(c)
